@@ -44,6 +44,9 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             .iter()
             .map(|input| input.name.as_str())
             .collect(),
+        draft,
+        around: around(draft),
+        at: None,
         programs: Programs::default(),
         findings: Vec::new(),
     };
@@ -74,6 +77,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
     for (index, node) in draft.nodes.iter().enumerate() {
         let id = NodeId(index as u32);
         let here = Some(id);
+        check.at = check.around[index];
         if let Join::When(expression) = &node.join {
             let first = incoming.partition_point(|(to, _)| *to < id);
             let links: Vec<&str> = incoming[first..]
@@ -96,6 +100,13 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
                 for (number, condition) in conditions.iter().enumerate() {
                     let place = || (here, Place::condition(number));
                     check.expression(condition, None, &place);
+                }
+            }
+            NodeKind::ForEach(each) => {
+                check.expression(&each.items, None, &|| (here, "for-each.in".to_owned()));
+                if let Some(key) = &each.key {
+                    check.at = here;
+                    check.expression(key, None, &|| (here, "for-each.key".to_owned()));
                 }
             }
             NodeKind::Assign(writes) => {
@@ -128,9 +139,37 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
     check.findings
 }
 
+/// The innermost for-each around each node of a draft, which may be no tree.
+fn around(draft: &Draft) -> Vec<Option<NodeId>> {
+    let mut around = vec![None; draft.nodes.len()];
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let outer = match node.kind {
+            NodeKind::ForEach(_) => Some(NodeId(index as u32)),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => around[index],
+        };
+        // Parents come before their children, so nothing is its own for-each.
+        let later = |child: &&NodeId| child.index() > index;
+        for child in node.children().iter().filter(later) {
+            if let Some(place) = around.get_mut(child.index()) {
+                *place = outer;
+            }
+        }
+    }
+    around
+}
+
 struct Check<'a> {
     variables: BTreeSet<&'a str>,
     inputs: BTreeSet<&'a str>,
+    draft: &'a Draft,
+    around: Vec<Option<NodeId>>,
+    /// The for-each whose item can be read where the check is.
+    at: Option<NodeId>,
     /// The same expression is often used in many places.
     programs: Programs,
     findings: Vec<Finding>,
@@ -140,6 +179,25 @@ struct Check<'a> {
 type PlaceOf<'p> = dyn Fn() -> (Option<NodeId>, String) + 'p;
 
 impl Check<'_> {
+    /// The items of the for-eachs around, and their indexes.
+    fn items(&self) -> impl Iterator<Item = &str> {
+        let around = std::iter::successors(self.at, |id| self.around[id.index()]);
+        let eachs = around.filter_map(|id| match &self.draft.nodes[id.index()].kind {
+            NodeKind::ForEach(each) => Some(each),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        });
+        eachs.flat_map(|each| {
+            [Some(each.item.as_str()), each.index.as_deref()]
+                .into_iter()
+                .flatten()
+        })
+    }
+
     fn expression(&mut self, expression: &Expression, links: Option<&[&str]>, place: &PlaceOf<'_>) {
         if expression.0.trim().is_empty() {
             // The definition's own check reports that.
@@ -189,11 +247,15 @@ impl Check<'_> {
             };
             let written = name.name.as_str();
             match name.kind {
-                NameKind::Variable if !self.variables.contains(&written) => {
+                NameKind::Variable
+                    if !self.variables.contains(&written)
+                        && !self.items().any(|item| item == written) =>
+                {
                     let input = self.inputs.contains(&written);
                     let hint = match input {
                         true => Some(format!("write `inputs.{written}` for the input")),
-                        false => meant(written, "", &self.variables)
+                        false => meant(written, "", self.items().collect::<Vec<_>>().iter())
+                            .or_else(|| meant(written, "", &self.variables))
                             .or_else(|| meant(written, "inputs.", &self.inputs)),
                     };
                     let known = hint.is_some();

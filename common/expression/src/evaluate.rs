@@ -80,8 +80,14 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 
     fn own(&mut self, value: Cow<'_, Value>, offset: usize) -> Result<Value, Failure> {
-        self.meter.copy(&value, offset).map_err(used_up)?;
-        Ok(value.into_owned())
+        match value {
+            // Counted when it was made.
+            Cow::Owned(value) => Ok(value),
+            Cow::Borrowed(value) => {
+                self.meter.copy(value, offset).map_err(used_up)?;
+                Ok(value.clone())
+            }
+        }
     }
 
     fn node(&mut self, node: &'a Node) -> Evaluated<'a> {
@@ -248,9 +254,10 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             .chain(arguments.iter().map(Cow::as_ref))
             .collect();
         self.look_through(&all, offset)?;
-        if function == Function::Text {
-            self.charge(all.iter().map(|value| value.size()).sum(), offset)?;
-        }
+        let too_much = |message| used_up(ExpressionError::new(offset, message));
+        let (n_bytes, n_pieces) = function.makes(&all).map_err(too_much)?;
+        let made = self.meter.make(n_bytes, n_pieces, offset);
+        made.map_err(used_up)?;
         function
             .call(&all)
             .map_err(|message| failure(offset, message))

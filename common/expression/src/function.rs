@@ -2,6 +2,8 @@
 
 use model::Value;
 
+use crate::list::{bounds, csv, csv_makes, lines};
+
 /// A function, called `f(x)` or `x.f()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
@@ -13,6 +15,9 @@ pub(crate) enum Function {
     Contains,
     StartsWith,
     EndsWith,
+    Range,
+    Lines,
+    Csv,
 }
 
 /// A comprehension, called `list.f(x, ...)`.
@@ -28,61 +33,38 @@ pub(crate) enum Each {
 struct Known {
     name: &'static str,
     function: Function,
-    /// Number of arguments of `f(...)`; none if it has no such form.
-    alone: Option<usize>,
-    /// Number of arguments of `x.f(...)`; none if it has no such form.
-    after: Option<usize>,
+    /// Numbers of arguments of `f(...)`; none if it has no such form.
+    alone: &'static [usize],
+    /// Numbers of arguments of `x.f(...)`; none if it has no such form.
+    after: &'static [usize],
 }
 
-const FUNCTIONS: [Known; 8] = [
+const fn known(
+    name: &'static str,
+    function: Function,
+    alone: &'static [usize],
+    after: &'static [usize],
+) -> Known {
     Known {
-        name: "size",
-        function: Function::Size,
-        alone: Some(1),
-        after: Some(0),
-    },
-    Known {
-        name: "int",
-        function: Function::Int,
-        alone: Some(1),
-        after: None,
-    },
-    Known {
-        name: "double",
-        function: Function::Double,
-        alone: Some(1),
-        after: None,
-    },
-    Known {
-        name: "string",
-        function: Function::Text,
-        alone: Some(1),
-        after: None,
-    },
-    Known {
-        name: "bool",
-        function: Function::Bool,
-        alone: Some(1),
-        after: None,
-    },
-    Known {
-        name: "contains",
-        function: Function::Contains,
-        alone: None,
-        after: Some(1),
-    },
-    Known {
-        name: "startsWith",
-        function: Function::StartsWith,
-        alone: None,
-        after: Some(1),
-    },
-    Known {
-        name: "endsWith",
-        function: Function::EndsWith,
-        alone: None,
-        after: Some(1),
-    },
+        name,
+        function,
+        alone,
+        after,
+    }
+}
+
+const FUNCTIONS: [Known; 11] = [
+    known("size", Function::Size, &[1], &[0]),
+    known("int", Function::Int, &[1], &[]),
+    known("double", Function::Double, &[1], &[]),
+    known("string", Function::Text, &[1], &[]),
+    known("bool", Function::Bool, &[1], &[]),
+    known("contains", Function::Contains, &[], &[1]),
+    known("startsWith", Function::StartsWith, &[], &[1]),
+    known("endsWith", Function::EndsWith, &[], &[1]),
+    known("range", Function::Range, &[1, 2, 3], &[]),
+    known("lines", Function::Lines, &[1], &[0]),
+    known("csv", Function::Csv, &[1], &[0]),
 ];
 
 const COMPREHENSIONS: [(&str, Each); 6] = [
@@ -116,25 +98,31 @@ pub(crate) fn find(
         let hint = crate::nearest(name, names).map(|meant| format!("did you mean `{meant}`?"));
         return Err((format!("unknown function `{name}`"), hint));
     };
-    let (wanted, other) = match method {
-        true => (known.after, known.alone),
-        false => (known.alone, known.after),
+    let wanted = match method {
+        true => known.after,
+        false => known.alone,
     };
-    match (wanted, other) {
-        (Some(wanted), _) if wanted == n_arguments => Ok(known.function),
-        (Some(wanted), _) => Err((
-            format!("`{name}` takes {wanted} arguments here, not {n_arguments}"),
-            None,
-        )),
-        (None, _) if method => Err((
+    if wanted.contains(&n_arguments) {
+        return Ok(known.function);
+    }
+    Err(match (wanted, method) {
+        ([], true) => (
             format!("`{name}` does not stand after a dot"),
             Some(format!("write `{name}(x)`")),
-        )),
-        (None, _) => Err((
+        ),
+        ([], false) => (
             format!("`{name}` stands after a dot"),
             Some(format!("write `text.{name}(x)`")),
-        )),
-    }
+        ),
+        (wanted, _) => {
+            let wanted: Vec<String> = wanted.iter().map(usize::to_string).collect();
+            let wanted = wanted.join(" or ");
+            (
+                format!("`{name}` takes {wanted} arguments here, not {n_arguments}"),
+                None,
+            )
+        }
+    })
 }
 
 impl Function {
@@ -197,6 +185,43 @@ impl Function {
                 Ok(Value::Bool(text.ends_with(part.as_str())))
             }
             (Function::EndsWith, _) => wrong("`endsWith`"),
+            (Function::Range, arguments) => match bounds(arguments) {
+                Some(range) => range?.list(),
+                None => wrong("`range`"),
+            },
+            (Function::Lines, [Value::Text(text)]) => Ok(lines(text)),
+            (Function::Lines, _) => wrong("`lines`"),
+            (Function::Csv, [Value::Text(text)]) => csv(text),
+            (Function::Csv, _) => wrong("`csv`"),
+        }
+    }
+
+    /// Bytes, and texts, lists and maps, that a call makes at most; the error says that no call may
+    /// make so much.
+    pub(crate) fn makes(self, arguments: &[&Value]) -> Result<(usize, usize), String> {
+        match (self, arguments) {
+            (Function::Text, _) => Ok((arguments.iter().map(|value| value.size()).sum(), 1)),
+            (Function::Range, arguments) => match bounds(arguments) {
+                Some(range) => Ok((range?.n_items()? * size_of::<Value>(), 1)),
+                None => Ok((0, 0)),
+            },
+            (Function::Lines, [Value::Text(text)]) => {
+                let n_lines = text.lines().count();
+                Ok((text.len() + (n_lines + 1) * size_of::<Value>(), n_lines + 1))
+            }
+            (Function::Csv, [Value::Text(text)]) => Ok(csv_makes(text)),
+            (
+                Function::Size
+                | Function::Int
+                | Function::Double
+                | Function::Bool
+                | Function::Contains
+                | Function::StartsWith
+                | Function::EndsWith
+                | Function::Lines
+                | Function::Csv,
+                _,
+            ) => Ok((0, 0)),
         }
     }
 }

@@ -15,6 +15,7 @@ mod error;
 mod evaluate;
 mod function;
 mod json;
+mod list;
 mod meter;
 mod nearest;
 mod parse;
@@ -51,6 +52,8 @@ pub mod limits {
     pub const STEPS_MAX: u64 = 100_000;
     /// Bytes of the values of one decision, including intermediate ones.
     pub const VALUE_BYTES_MAX: usize = 16 << 20;
+    /// Numbers of one `range`: a for-each has no more items.
+    pub const RANGE_MAX: usize = model::limits::ITEMS_MAX;
     /// Bytes of a text with the values of its expressions.
     pub const TEXT_BYTES_MAX: usize = 16 << 20;
 }

@@ -1,5 +1,7 @@
 //! The values that an expression can read.
 
+use std::borrow::Cow;
+
 use model::{Definition, Value};
 
 /// The values that an expression can read.
@@ -26,12 +28,17 @@ pub struct ProcessScope<'a> {
     pub variables: &'a [Value],
     /// The value of each of its inputs.
     pub inputs: &'a [Value],
+    /// The items that the expression is evaluated for, and their indexes.
+    pub items: &'a [(&'a str, Cow<'a, Value>)],
     /// In a join: the source node's name and the value of each incoming link. Empty elsewhere.
     pub links: &'a [(&'a str, bool)],
 }
 
 impl Scope for ProcessScope<'_> {
     fn variable(&self, name: &str) -> Option<&Value> {
+        if let Some((_, value)) = self.items.iter().find(|(item, _)| *item == name) {
+            return Some(value);
+        }
         self.variables.get(self.definition.variable(name)?)
     }
 

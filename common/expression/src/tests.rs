@@ -13,6 +13,8 @@ use crate::{
     to_json,
 };
 
+mod lists;
+
 struct Names(BTreeMap<&'static str, Value>);
 
 impl Scope for Names {
@@ -551,7 +553,7 @@ proptest! {
             prop::sample::select(vec![
                 "n", "x", "s", "list", "map", "words", "1", "0", "2.5", "'a'", "true", "null", "+",
                 "-", "*", "/", "%", "<", "==", "&&", "||", "!", "?", ":", "(", ")", "[", "]", "{",
-                "}", ",", ".", "in", ".map(y,", ".all(y,", "size(", "int(", "y", ".k", "has(",
+                "}", ",", ".", "in", ".map(y,", ".all(y,", "size(", "int(", "range(", "lines(", "csv(", "y", ".k", "has(",
                 "inputs.n", "links['a-b']", "$", "${",
             ]),
             0..40,

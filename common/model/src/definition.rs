@@ -7,6 +7,8 @@
 
 mod activity;
 mod check;
+mod for_each;
+mod grow;
 mod input;
 pub mod limits;
 mod order;
@@ -14,17 +16,20 @@ mod order;
 mod tests;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minicbor::{Decode, Encode};
 
 pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
+pub use self::for_each::ForEach;
+pub use self::grow::{Enclosing, Expansion};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
 
-/// A checked definition. Cheap to clone; it never changes.
+/// A checked definition. Cheap to clone. It changes in one way alone: a for-each gets a body for each
+/// item, once these are known ([`Definition::expand`]).
 #[derive(Clone, Debug)]
 pub struct Definition(Arc<Checked>);
 
@@ -36,11 +41,28 @@ struct Checked {
     outgoing: Vec<Vec<u32>>,
     links: Vec<(NodeId, Link)>,
     activities: Vec<ActivityId>,
-    graph: ActivityGraph,
+    /// Made when somebody asks for it, since it is another one after each growth.
+    graph: Graph,
+    /// True if a for-each is there.
+    has_bodies: bool,
+    /// Activities of the draft that gather an output, with its producer.
+    gathers: Vec<(NodeId, NodeId)>,
+    grown: Option<Box<grow::Grown>>,
     /// The places of the variables, in the order of their names.
     variables: Vec<u32>,
     /// The places of the inputs, likewise.
     inputs: Vec<u32>,
+}
+
+/// A graph that is made when somebody asks for it.
+#[derive(Clone, Default)]
+struct Graph(OnceLock<ActivityGraph>);
+
+impl fmt::Debug for Graph {
+    /// Prints no content: it follows from the rest, whoever has asked.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Graph")
+    }
 }
 
 /// A definition as written: the alphabet of files, connections and journals.
@@ -143,6 +165,9 @@ pub enum OutputSource {
     /// A file or directory that an activity produced.
     #[n(1)]
     Produced(#[n(0)] Source),
+    /// What an activity produced for each item of the for-each that it lies in, as a list.
+    #[n(2)]
+    Gathered(#[n(0)] Source),
 }
 
 /// An expression: the text between `${` and `}`, in the expression language.
@@ -206,6 +231,9 @@ pub enum NodeKind {
         #[n(1)]
         children: Vec<NodeId>,
     },
+    /// A body for each item of a list.
+    #[n(6)]
+    ForEach(#[n(0)] Box<ForEach>),
 }
 
 /// An order between two nodes below one parallel controller.
@@ -316,6 +344,7 @@ impl Draft {
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         }
@@ -323,15 +352,15 @@ impl Draft {
 }
 
 impl Definition {
-    /// The draft that was checked.
+    /// The draft that was checked, as it was submitted.
     pub fn draft(&self) -> &Draft {
-        &self.0.draft
+        self.0.submitted()
     }
 
     /// The same definition with this priority, which is at most [`limits::PRIORITY_MAX`] either way.
     pub fn with_priority(mut self, priority: i32) -> Definition {
         let max = limits::PRIORITY_MAX;
-        Arc::make_mut(&mut self.0).draft.priority = Some(priority.clamp(-max, max));
+        Arc::make_mut(&mut self.0).set_priority(priority.clamp(-max, max));
         self
     }
 
@@ -345,7 +374,12 @@ impl Definition {
         &self.0.draft.name
     }
 
-    /// All nodes; node 0 is the root.
+    /// True if a for-each is there, so that it may grow.
+    pub fn may_grow(&self) -> bool {
+        self.0.has_bodies
+    }
+
+    /// All nodes, those of grown bodies too; node 0 is the root.
     pub fn nodes(&self) -> &[Node] {
         &self.0.draft.nodes
     }
@@ -401,7 +435,9 @@ impl Definition {
     /// The activities and what each waits for. Works that are not given and the bytes of edges
     /// are zero: the planner fills in what it has learned.
     pub fn graph(&self) -> &ActivityGraph {
-        &self.0.graph
+        let checked = &*self.0;
+        let graph = || order::Order::new(&checked.draft, &checked.links).graph(&checked.draft);
+        checked.graph.0.get_or_init(graph)
     }
 
     /// The path of a node for people: the names from the root down, a controller without a name
@@ -440,6 +476,7 @@ impl Node {
             NodeKind::Sequence(children)
             | NodeKind::Parallel { children, .. }
             | NodeKind::If { children, .. } => children,
+            NodeKind::ForEach(controller) => &controller.children,
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &[],
         }
     }
@@ -453,6 +490,7 @@ impl Node {
             NodeKind::Assign(_) => "assign",
             NodeKind::Empty => "empty",
             NodeKind::If { .. } => "if",
+            NodeKind::ForEach(_) => "for-each",
         }
     }
 
@@ -480,6 +518,19 @@ impl Produced {
     /// True if it is a directory rather than one file.
     pub fn is_directory(&self) -> bool {
         self.path.ends_with('/') || self.is_glob()
+    }
+
+    /// What the name of a file ends with, from its first dot on: `.tar.gz`; empty where there is none.
+    pub fn extension(&self) -> &str {
+        let name = self
+            .path
+            .rsplit_once('/')
+            .map_or(&*self.path, |(_, name)| name);
+        let start = name
+            .char_indices()
+            .skip(1)
+            .find(|&(_, letter)| letter == '.');
+        start.map_or("", |(at, _)| &name[at..])
     }
 
     /// True if the path is a pattern.

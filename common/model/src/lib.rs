@@ -18,9 +18,9 @@ mod units;
 mod value;
 
 pub use definition::{
-    Activity, Assignment, Capture, Command, DataLink, DataMode, Definition, Draft, Expression,
-    Input, Join, Link, Node, NodeKind, Output, OutputSource, Parse, Place, Problem, Produced,
-    Retry, RetryOn, Source, Staged, Stdin, Template, Variable, limits,
+    Activity, Assignment, Capture, Command, DataLink, DataMode, Definition, Draft, Enclosing,
+    Expansion, Expression, ForEach, Input, Join, Link, Node, NodeKind, Output, OutputSource, Parse,
+    Place, Problem, Produced, Retry, RetryOn, Source, Staged, Stdin, Template, Variable, limits,
 };
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};

@@ -2,7 +2,7 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Draft, Fault, Generation, NodeId, ProcessId,
+    ActivityId, Artifact, AttemptId, Bytes, Draft, Expansion, Fault, Generation, NodeId, ProcessId,
     ResourceId, Span, SubmitKey, Value, Wall,
 };
 
@@ -165,7 +165,12 @@ pub enum Answer {
     Progress(#[n(0)] Box<Progress>),
     /// The submission: inputs with their defaults filled in.
     #[n(7)]
-    Submission(#[n(0)] Box<Submit>),
+    Submission(
+        #[n(0)] Box<Submit>,
+        /// What its for-each controllers have become, in order.
+        #[cbor(n(1), default)]
+        Vec<Expansion>,
+    ),
     /// The process is forgotten.
     #[n(8)]
     Forgotten(#[n(0)] ProcessId),
@@ -566,7 +571,7 @@ pub struct ControllerProgress {
 }
 
 /// A running activity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Running {
     /// The activity.
     #[n(0)]
@@ -580,4 +585,8 @@ pub struct Running {
     /// The start.
     #[n(3)]
     pub since: Wall,
+    /// The name of the activity, where the definition as it was submitted has none: it runs for an
+    /// item.
+    #[n(4)]
+    pub name: Option<String>,
 }

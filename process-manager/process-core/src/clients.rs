@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use model::ProcessId;
 use wire::client::Answer;
 
+use crate::config::Quota;
 use crate::dispatch::{Attempts, Grid};
 use crate::io::{Effect, Room};
 use crate::process::Process;
@@ -31,7 +32,7 @@ use self::quotas::Quotas;
 use self::tail::Question;
 use self::watch::Watchers;
 
-pub use answers::{status, submission, summaries};
+pub use answers::{expansions, status, submission, summaries};
 pub use whole::why_process;
 pub use why::why;
 
@@ -74,6 +75,21 @@ impl Clients {
     /// Takes up a process that was founded in this epoch or an earlier one.
     pub(crate) fn begin(&mut self, process: &Process) {
         self.revisions.insert(process.id(), 1);
+        self.quotas.begin(process);
+    }
+
+    /// Checks that the owner of a process may have so many activities more.
+    pub(crate) fn check_growth(
+        &self,
+        quota: Quota,
+        process: &Process,
+        n_more: u64,
+    ) -> Result<(), String> {
+        self.quotas.check_growth(quota, process, n_more)
+    }
+
+    /// A process has more activities than before.
+    pub(crate) fn grown(&mut self, process: &Process) {
         self.quotas.begin(process);
     }
 

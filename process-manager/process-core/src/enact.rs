@@ -2,7 +2,9 @@
 
 pub(crate) mod busy;
 pub(crate) mod cache_key;
+pub(crate) mod decide;
 pub(crate) mod evaluate;
+pub(crate) mod expand;
 pub(crate) mod judge;
 pub(crate) mod message;
 pub(crate) mod problem;

@@ -96,6 +96,7 @@ impl Held {
             | Event::Readied(_)
             | Event::Ended(_)
             | Event::Decided(_)
+            | Event::Expanded(_)
             | Event::Assigned { .. }
             | Event::CancelAsked => {}
         }

@@ -38,7 +38,7 @@ mod timer;
 mod tree;
 mod turns;
 
-pub use clients::{status, submission, summaries, why, why_process};
+pub use clients::{expansions, status, submission, summaries, why, why_process};
 pub use config::{Config, Quota};
 pub use held::Held;
 pub use io::{Effect, Input, PlanRequest, PlanResult, Room};

@@ -7,6 +7,7 @@ pub(crate) mod activity;
 mod apply;
 pub(crate) mod files;
 pub(crate) mod index;
+pub(crate) mod items;
 pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod recompute;
@@ -25,7 +26,7 @@ use wire::client::{Summary, Totals};
 use crate::process::activity::{ActivityState, Details};
 use crate::process::index::Index;
 use crate::record;
-use crate::record::{CacheKey, ENTRY_BYTES, Founded, Holding, Phase, SEMANTICS};
+use crate::record::{CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, SEMANTICS};
 use crate::tree::{Frame, Transition};
 
 /// One process.
@@ -86,6 +87,9 @@ pub struct ProcessState {
     /// nobody has recorded it.
     #[n(15)]
     pub(crate) planned_from: Option<Wall>,
+    /// The items of each for-each, in the order in which they were known.
+    #[cbor(n(16), default)]
+    pub(crate) expanded: Vec<Expanded>,
 }
 
 impl Process {
@@ -223,13 +227,16 @@ impl Process {
             + state.activities.len() / 4
             + state.plan.entries.len() / 4
             + state.variables.len()
-            + self.index.variables_bytes / ENTRY_BYTES
+            + (self.index.variables_bytes + self.index.items_bytes) / ENTRY_BYTES
             + self.index.n_produced
     }
 
     /// The state that a snapshot of it gives back.
     pub(crate) fn restore(mut self, state: ProcessState) -> Process {
         self.state = state;
+        for expanded in &self.state.expanded {
+            self.definition.expand(&expanded.expansion());
+        }
         self.state.frame.rebuild(&self.definition);
         self.rebuild_index();
         self

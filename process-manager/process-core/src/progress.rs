@@ -1,10 +1,11 @@
 //! Progress of a process after each recorded fact: evaluates decisions, plans and claims machines,
 //! sends ready activities, stops attempts, closes the process at its end.
 
-use model::{ProcessId, ResourceId, Span};
+use model::{Fault, FaultName, ProcessId, ResourceId, Span};
 
 use crate::budget::Slice;
-use crate::enact::evaluate::decide;
+use crate::enact::decide::decide;
+use crate::enact::evaluate::{Spot, fault_event};
 use crate::limits;
 use crate::parts::Parts;
 use crate::record::{Event, Phase};
@@ -63,7 +64,8 @@ impl Parts {
                     })
                 };
                 let is_idle = step.config.lease.is_some() && known.index.ready.keys().any(is_idle);
-                if is_idle || self.market.lacks_place(known, &self.machines) {
+                let lacks = known.is_unplanned() || self.market.lacks_place(known, &self.machines);
+                if is_idle || lacks {
                     self.market.plan_again(step, &self.machines, id);
                 }
                 self.market.note_surplus(step, id);
@@ -101,7 +103,6 @@ impl Parts {
     /// Evaluates the pending decisions, and makes a cache lookup for each activity that becomes
     /// ready. Returns true if nothing is left to evaluate or look up and planning may begin.
     fn advance(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) -> bool {
-        let stream = Stream::Process(id);
         while !slice.is_used_up() {
             let decided = step
                 .cx
@@ -114,7 +115,7 @@ impl Parts {
                     .is_some_and(|known| self.files.awaits_outputs(known));
             if let Some((event, n_steps)) = decided.filter(|_| !is_early) {
                 slice.take(n_steps);
-                step.cx.record(stream, event);
+                self.record_decided(step, id, event);
                 continue;
             }
             if !self.reuse_next(step, id, slice) {
@@ -123,6 +124,29 @@ impl Parts {
             }
         }
         false
+    }
+
+    /// Records what was decided. Items that would take the owner of the process beyond its quota are a
+    /// fault instead.
+    fn record_decided(&mut self, step: &mut Step<'_>, id: ProcessId, event: Event) {
+        let stream = Stream::Process(id);
+        let Event::Expanded(expanded) = &event else {
+            return step.cx.record(stream, event);
+        };
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        let (each, n_items) = (expanded.node, expanded.items.len() as u64);
+        let n_more = known.definition().n_in_body(each) * n_items.saturating_sub(1);
+        if let Err(message) = self.clients.check_growth(step.config.quota, known, n_more) {
+            let fault = Fault::new(FaultName::TooLarge, message);
+            let fault = fault_event(known, Some(Spot::Node(each)), Box::new(fault));
+            return step.cx.record(stream, fault);
+        }
+        step.cx.record(stream, event);
+        if let Some(known) = step.cx.process(id) {
+            self.clients.grown(known);
+        }
     }
 
     fn close(&mut self, step: &mut Step<'_>, id: ProcessId) {

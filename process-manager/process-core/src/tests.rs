@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod checks;
 mod choice;
 mod copies;
+mod for_each;
 mod groups;
 mod growth;
 mod held;
@@ -214,6 +215,7 @@ fn what_a_command_prints_reaches_variables_and_outputs() {
         activity.inputs = vec![Staged {
             path: "i.txt".into(),
             source,
+            gathers: false,
         }];
     });
     draft.variables = vec![int("total", Value::Null), int("twice", Value::Null)];

@@ -15,6 +15,7 @@
 //! expression; the [`Frame`] is the fold of what came of it.
 
 mod choice;
+mod for_each;
 mod frame;
 mod links;
 mod parallel;

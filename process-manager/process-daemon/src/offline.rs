@@ -87,11 +87,14 @@ impl Offline {
                 .map_or(Answer::Unknown(*process), |status| {
                     Answer::Status(Box::new(status))
                 }),
-            Request::Submission(process) => self
-                .submission(*process)
-                .map_or(Answer::Unknown(*process), |submit| {
-                    Answer::Submission(Box::new(submit))
-                }),
+            Request::Submission(process) => {
+                self.submission(*process)
+                    .map_or(Answer::Unknown(*process), |submit| {
+                        let known = self.process(*process);
+                        let grown = known.map(process_core::expansions);
+                        Answer::Submission(Box::new(submit), grown.unwrap_or_default())
+                    })
+            }
             Request::Why { process, activity } => self.why(*process, *activity),
             Request::WhyProcess(process) => self.why_process(*process),
             Request::Submit(_)

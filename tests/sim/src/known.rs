@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Policy;
 use model::{
-    ActivityId, AttemptId, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
+    ActivityId, AttemptId, Draft, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
 };
 use process_core::record::{End, Holding};
 use process_core::{Event, Stream};
@@ -104,22 +104,26 @@ pub struct Durable {
 }
 
 impl Known {
+    /// Notes which activities may run twice, and which must not.
+    pub fn note_demands(&mut self, process: ProcessId, draft: &Draft) {
+        for (index, node) in draft.nodes.iter().enumerate() {
+            let id = (process, ActivityId(index as u32));
+            if let NodeKind::Activity(activity) = &node.kind {
+                if activity.repeatable {
+                    self.repeatable.insert(id);
+                }
+                if activity.at_most_once {
+                    self.once.insert(id);
+                }
+            }
+        }
+    }
+
     /// Takes what was seen into account.
     pub fn update(&mut self, at: Mono, seen: &Seen<'_>) {
         match seen {
             Seen::Submits(submit) => {
-                let process = submit.key.process();
-                for (index, node) in submit.draft.nodes.iter().enumerate() {
-                    let id = (process, ActivityId(index as u32));
-                    if let NodeKind::Activity(activity) = &node.kind {
-                        if activity.repeatable {
-                            self.repeatable.insert(id);
-                        }
-                        if activity.at_most_once {
-                            self.once.insert(id);
-                        }
-                    }
-                }
+                self.note_demands(submit.key.process(), &submit.draft);
             }
             Seen::Cancels(process) => {
                 self.cancels.insert(*process);
@@ -291,6 +295,7 @@ impl Durable {
             | Event::Planned(_)
             | Event::Replanned(_)
             | Event::Decided(_)
+            | Event::Expanded(_)
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }

@@ -15,9 +15,20 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 11] = [
-    "hard", "crashes", "lossy", "calm", "harsh", "leases", "lengths", "copies", "lost", "shares",
+const PROFILES: [&str; 13] = [
+    "hard",
+    "crashes",
+    "lossy",
+    "calm",
+    "harsh",
+    "leases",
+    "lengths",
+    "copies",
+    "lost",
+    "shares",
     "crowded",
+    "each-here",
+    "each",
 ];
 
 /// The copied parts of the workspace: the sources of the program.

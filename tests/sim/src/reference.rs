@@ -321,7 +321,8 @@ impl<'a> Interpreter<'a> {
                     self.variables[*variable as usize] = term.value(&variables, input);
                 }
             }
-            NodeKind::Empty => {}
+            // It is unrolled: there is a body for each item.
+            NodeKind::ForEach(_) | NodeKind::Empty => {}
         }
         self.fates[id.index()] = Fate::Done;
         self.until[id.index()] = until;
@@ -382,7 +383,23 @@ impl<'a> Interpreter<'a> {
                     _ => panic!("input {name} is a file that was given"),
                 }
             }
+            Source::Item(_) => panic!("items are numbers"),
         }
+    }
+
+    /// A file of each item, by its place.
+    fn gathered(&self, source: Source) -> Value {
+        let Source::Output { activity, output } = source else {
+            panic!("only outputs are gathered");
+        };
+        let instances = &self.generated.instances[&activity];
+        let width = instances.len().saturating_sub(1).to_string().len();
+        let files = instances.iter().enumerate().map(|(place, &activity)| {
+            let source = Source::Output { activity, output };
+            let file = Value::Artifact(self.artifact(source));
+            (format!("{place:0width$}"), file)
+        });
+        Value::Map(files.collect())
     }
 
     fn finish(mut self) -> Expected {
@@ -396,6 +413,7 @@ impl<'a> Interpreter<'a> {
         for (place, output) in declared.outputs.iter().enumerate() {
             let value = match &output.source {
                 OutputSource::Produced(source) => Value::Artifact(self.artifact(*source)),
+                OutputSource::Gathered(source) => self.gathered(*source),
                 OutputSource::Expression(_) => {
                     let term = &self.meaning.outputs[&place];
                     Value::Int(term.value(&self.variables, self.meaning.input))

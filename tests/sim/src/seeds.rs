@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{Bytes, Identity, Mono, ProcessId, Role, Span, SubmitKey};
-use simulator::generate::{self, Generated, Options};
+use simulator::generate::{self, Generated, Options, bodies};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
+use wire::client::Submit;
 
 use crate::again;
 use crate::known::Known;
@@ -90,14 +91,15 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     for generated in all {
         let key = generated.submit.key;
         let process: ProcessId = key.process();
+        let (generated, submit) = unrolled(setup, seed, generated);
         known
             .expected
             .insert(process, reference::expected(&generated));
+        known.note_demands(process, &generated.submit.draft);
         let Generated {
-            submit,
             behaviours: own,
             cores_max: cores,
-            meaning: _,
+            ..
         } = generated;
         cores_max = cores_max.max(cores);
         behaviours.extend(
@@ -131,6 +133,24 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     }
     let sim = Sim::new(seed, setup.clone(), submissions, behaviours, cores_max);
     (sim, Rules::new(known))
+}
+
+/// What a process means, and what is submitted: they differ where a part is the body of a `for-each`.
+/// All processes of a seed draw the same part, so that one may take over what another has made.
+fn unrolled(setup: &Setup, seed: u64, generated: Generated) -> (Generated, Submit) {
+    const SALT: u64 = 0x6561_6368_2069_7465;
+    let mut random = Random::new(seed ^ SALT);
+    let folded = match random.happens(setup.bodies) {
+        true => bodies::fold(&mut random, &generated),
+        false => None,
+    };
+    match folded {
+        Some(folded) => (folded.unrolled, folded.submitted.submit),
+        None => {
+            let submit = generated.submit.clone();
+            (generated, submit)
+        }
+    }
 }
 
 /// The owner of a process, which is that of the process that it mends.

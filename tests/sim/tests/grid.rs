@@ -87,6 +87,16 @@ fn all_rules_hold_where_many_processes_wait_for_each_other() {
 }
 
 #[test]
+fn all_rules_hold_where_parts_of_processes_run_for_each_of_some_items() {
+    hold("each");
+}
+
+#[test]
+fn all_rules_hold_where_they_do_so_in_one_program() {
+    hold("each-here");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run_to_the_byte() {
     for profile in Setup::NAMES {
         let setup = Setup::named(profile).expect("the profile is one of ours");

@@ -1,6 +1,13 @@
 //! The keys of the language, in one table for each mapping: what the reader accepts and what the
 //! published schema says are both made of it.
 
+mod controllers;
+
+pub(crate) use self::controllers::{
+    BRANCH, CASE, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM, SEQUENCE,
+    SEQUENCE_FORM, SWITCH,
+};
+
 /// A mapping of the language.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -34,6 +41,8 @@ pub(crate) enum Shape {
     Data,
     Copies,
     Step,
+    /// A step, or a list of steps, which is a sequence.
+    Block,
     /// A list of steps, or the mapping form of a sequence.
     SequenceSteps,
     /// A list of steps, or the mapping form of a parallel.
@@ -43,7 +52,15 @@ pub(crate) enum Shape {
     Links,
     /// The further branches of an `if`.
     Branches,
+    /// The cases of a `switch`.
+    Cases,
+    ForEach,
+    /// An expression, or a list of values.
+    Items,
+    AtMost,
     Name,
+    /// A name that expressions can use.
+    Identifier,
     Text,
     Run,
     Env,
@@ -168,77 +185,6 @@ const JOIN: Key = key(
     "What the links that end here must say: all, any or `${...}`",
 );
 const NAME: Key = key("name", Shape::Name, "What it is called");
-
-pub(crate) const SEQUENCE: Table = Table {
-    what: "a sequence",
-    keys: &[
-        must("sequence", Shape::SequenceSteps, "Steps, one after another"),
-        NAME,
-        JOIN,
-    ],
-    later: &[],
-};
-
-pub(crate) const PARALLEL: Table = Table {
-    what: "a parallel",
-    keys: &[
-        must(
-            "parallel",
-            Shape::ParallelSteps,
-            "Steps that may run at the same time",
-        ),
-        key("links", Shape::Links, "Orders between any two steps below"),
-        NAME,
-        JOIN,
-    ],
-    later: &[],
-};
-
-pub(crate) const SEQUENCE_FORM: Table = Table {
-    what: "a sequence",
-    keys: &[must("do", Shape::Steps, "Steps, one after another"), NAME],
-    later: &[],
-};
-
-pub(crate) const PARALLEL_FORM: Table = Table {
-    what: "a parallel",
-    keys: &[
-        must("do", Shape::Steps, "Steps that may run at the same time"),
-        key("links", Shape::Links, "Orders between any two steps below"),
-        NAME,
-    ],
-    later: &[],
-};
-
-pub(crate) const IF: Table = Table {
-    what: "an if",
-    keys: &[
-        must(
-            "if",
-            Shape::Expression,
-            "The condition, found out when the step's turn comes",
-        ),
-        must("then", Shape::Step, "What is done where it is true"),
-        key(
-            "elif",
-            Shape::Branches,
-            "Further conditions, tried in order where those before are false",
-        ),
-        key("else", Shape::Step, "What is done where none is true"),
-        NAME,
-        JOIN,
-    ],
-    later: &[],
-};
-
-pub(crate) const BRANCH: Table = Table {
-    what: "a branch",
-    keys: &[
-        must("if", Shape::Expression, "The condition"),
-        must("then", Shape::Step, "What is done where it is true"),
-    ],
-    later: &[],
-};
 
 pub(crate) const ACTIVITY: Table = Table {
     what: "an activity",
@@ -392,16 +338,17 @@ pub(crate) const RETRY: Table = Table {
 };
 
 /// The kinds of a step: the key that tells the kind is the first of its table.
-pub(crate) const STEPS: [&Table; 6] = [&SEQUENCE, &PARALLEL, &IF, &ACTIVITY, &ASSIGN, &EMPTY];
+pub(crate) const STEPS: [&Table; 8] = [
+    &SEQUENCE, &PARALLEL, &IF, &SWITCH, &FOR_EACH, &ACTIVITY, &ASSIGN, &EMPTY,
+];
 
 /// Kinds of a step that belong to the language, but not to this version.
-pub(crate) const LATER_STEPS: [&str; 18] = [
+pub(crate) const LATER_STEPS: [&str; 16] = [
     "bag",
     "call",
     "compensate",
     "exit",
     "farm",
-    "for-each",
     "import",
     "invoke",
     "iterate",
@@ -409,7 +356,6 @@ pub(crate) const LATER_STEPS: [&str; 18] = [
     "repeat-until",
     "rethrow",
     "scope",
-    "switch",
     "throw",
     "until",
     "wait",

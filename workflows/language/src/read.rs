@@ -3,10 +3,13 @@
 
 mod activity;
 mod choice;
+mod for_each;
 mod head;
 mod lost;
 mod places;
+mod references;
 mod steps;
+mod written;
 
 use std::collections::{HashMap, HashSet};
 
@@ -178,6 +181,7 @@ impl<'t> Reader<'t, '_> {
                 NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
+                | NodeKind::ForEach(_)
                 | NodeKind::Empty => {}
             }
         }
@@ -218,7 +222,8 @@ impl<'t> Reader<'t, '_> {
         if self.diagnostics.list().len() >= DIAGNOSTICS_MAX {
             return None;
         }
-        let found = nearest(written, names.into_iter().take(COMPARED_MAX));
+        let names = names.into_iter().filter(|name| !name.is_empty());
+        let found = nearest(written, names.take(COMPARED_MAX));
         found.map(|meant| format!("did you mean `{meant}`?"))
     }
 

@@ -5,8 +5,8 @@ use model::limits::{COPIES_MAX, PRIORITY_MAX};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    BRANCH, CAPTURE, INPUT, Key, LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM,
-    STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, CASE, DEFAULT, FOR_EACH_FORM, INPUT, Key, LINK, PARALLEL_FORM, PARSES,
+    PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -77,10 +77,18 @@ fn shape(shape: Shape) -> Value {
         Shape::Copies => json!({ "type": "integer", "minimum": 0, "maximum": COPIES_MAX }),
         Shape::Step => json!({ "$ref": "#/$defs/step" }),
         Shape::Steps => steps,
+        Shape::Block => json!({ "anyOf": [{ "$ref": "#/$defs/step" }, steps] }),
         Shape::SequenceSteps => json!({ "anyOf": [steps, table(&SEQUENCE_FORM)] }),
         Shape::ParallelSteps => json!({ "anyOf": [steps, table(&PARALLEL_FORM)] }),
         Shape::Links => json!({ "type": "array", "items": table(&LINK) }),
         Shape::Branches => json!({ "type": "array", "items": table(&BRANCH), "minItems": 1 }),
+        Shape::Cases => json!({
+            "type": "array", "items": { "anyOf": [table(&CASE), table(&DEFAULT)] }, "minItems": 1,
+        }),
+        Shape::ForEach => table(&FOR_EACH_FORM),
+        Shape::Items => json!({ "anyOf": [expression, { "type": "array" }] }),
+        Shape::AtMost => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        Shape::Identifier => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Shape::Name => json!({
             "type": ["string", "number"],
             "pattern": "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
@@ -92,7 +100,9 @@ fn shape(shape: Shape) -> Value {
         ] }),
         Shape::Env | Shape::Labels => by_name(text),
         Shape::Stdin => json!({ "anyOf": [text, table(&STDIN)] }),
-        Shape::Staged => by_name(json!({ "type": "string", "pattern": "\\." })),
+        Shape::Staged => by_name(json!({
+            "type": "string", "pattern": "\\.|^[A-Za-z_][A-Za-z0-9_]*$",
+        })),
         Shape::Produced => by_name(json!({ "type": ["string", "number"] })),
         Shape::Capture => table(&CAPTURE),
         Shape::Duration => json!({

@@ -1,19 +1,20 @@
 //! A definition for people's eyes: as a tree, as a graph for Graphviz, as JSON.
 
+mod json;
+
 use std::fmt::Write;
 
-use model::{
-    Activity, Command, Definition, Join, Node, NodeId, NodeKind, OutputSource, Parse, RetryOn,
-    Source, Stdin,
-};
-use serde_json::{Map, Value, json};
+use model::{Activity, Command, Definition, ForEach, Join, Node, NodeId, NodeKind, Source};
+
+pub(crate) use self::json::item_name;
+pub use self::json::json;
 
 /// The tree of controllers and activities, a line each.
 pub fn tree(definition: &Definition) -> String {
     let mut text = format!("{}\n", definition.name());
     let mut open = vec![(NodeId(0), String::new(), true)];
     while let Some((id, indent, last)) = open.pop() {
-        let node = definition.node(id);
+        let node = &definition.draft().nodes[id.index()];
         let branch = if last { "└─ " } else { "├─ " };
         let condition = condition(definition, id);
         let line = line(definition, id, node);
@@ -61,7 +62,8 @@ fn line(definition: &Definition, id: NodeId, node: &Node) -> String {
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
-        | NodeKind::Empty => title(node),
+        | NodeKind::ForEach(_)
+        | NodeKind::Empty => heading(node),
     };
     let after: Vec<&str> = definition
         .incoming(id)
@@ -88,6 +90,32 @@ fn title(node: &Node) -> String {
         true => node.keyword().to_owned(),
         false => format!("{} ({})", node.name, node.keyword()),
     }
+}
+
+/// The title of a controller, with the list of a for-each.
+fn heading(node: &Node) -> String {
+    match &node.kind {
+        NodeKind::ForEach(each) => format!("{}: {}", title(node), items(each)),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::Activity(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => title(node),
+    }
+}
+
+/// The list of a for-each, and how its items are done.
+fn items(each: &ForEach) -> String {
+    let mut text = format!("{} in {}", each.item, short(each.items.0.trim()));
+    match each.at_most {
+        None => {}
+        Some(1) => text.push_str(", one after another"),
+        Some(n_items) => {
+            let _ = write!(text, ", at most {n_items} at the same time");
+        }
+    }
+    text
 }
 
 /// The command on one line, cut where it is long.
@@ -192,15 +220,16 @@ fn clusters(definition: &Definition, text: &mut String) {
                     NodeKind::Activity(_) => {
                         let _ = writeln!(text, "{indent}{id} [label={}];", quoted(&node.name));
                     }
-                    NodeKind::Sequence(children)
-                    | NodeKind::Parallel { children, .. }
-                    | NodeKind::If { children, .. } => {
+                    NodeKind::Sequence(_)
+                    | NodeKind::Parallel { .. }
+                    | NodeKind::If { .. }
+                    | NodeKind::ForEach(_) => {
                         let _ = writeln!(text, "{indent}subgraph cluster_{id} {{");
-                        let label = quoted(&title(node));
+                        let label = quoted(&heading(node));
                         let _ = writeln!(text, "{indent}  label={label}; style=dotted;");
                         open.push(Visit::Leave(depth));
                         open.extend(
-                            children
+                            node.children()
                                 .iter()
                                 .rev()
                                 .map(|child| Visit::Enter(*child, depth + 1)),
@@ -220,238 +249,4 @@ fn quoted(text: &str) -> String {
             .replace('"', "\\\"")
             .replace('\n', "\\n")
     )
-}
-
-/// The definition as JSON: all that was read, references by name.
-pub fn json(definition: &Definition) -> Value {
-    let draft = definition.draft();
-    let inputs: Map<String, Value> = draft
-        .inputs
-        .iter()
-        .map(|input| {
-            let mut entry = Map::from_iter([("type".to_owned(), input.kind.to_string().into())]);
-            if let Some(default) = &input.default {
-                entry.insert("default".to_owned(), value(default));
-            }
-            for (name, bound) in [("minimum", input.minimum), ("maximum", input.maximum)] {
-                if let Some(bound) = bound {
-                    entry.insert(name.to_owned(), bound.into());
-                }
-            }
-            (input.name.clone(), Value::Object(entry))
-        })
-        .collect();
-    let variables: Map<String, Value> = draft
-        .variables
-        .iter()
-        .map(|variable| {
-            let entry =
-                json!({ "type": variable.kind.to_string(), "value": value(&variable.initial) });
-            (variable.name.clone(), entry)
-        })
-        .collect();
-    let outputs: Map<String, Value> = draft
-        .outputs
-        .iter()
-        .map(|output| {
-            let from = match &output.source {
-                OutputSource::Expression(expression) => format!("${{{}}}", expression.0),
-                OutputSource::Produced(from) => source(definition, *from),
-            };
-            (output.name.clone(), from.into())
-        })
-        .collect();
-    // Children have larger ids, so each is done before it is wanted.
-    let mut done: Vec<Option<Value>> = vec![None; draft.nodes.len()];
-    for (index, node) in draft.nodes.iter().enumerate().rev() {
-        let children: Vec<Value> = node
-            .children()
-            .iter()
-            .filter_map(|child| done[child.index()].take())
-            .collect();
-        done[index] = Some(step(definition, NodeId(index as u32), node, children));
-    }
-    json!({
-        "name": draft.name,
-        "inputs": inputs,
-        "variables": variables,
-        "outputs": outputs,
-        "files": draft.files,
-        "body": done.first_mut().and_then(Option::take),
-    })
-}
-
-fn value(value: &model::Value) -> Value {
-    expression::to_json(value).unwrap_or(Value::Null)
-}
-
-fn source(definition: &Definition, source: Source) -> String {
-    match source {
-        Source::Input(place) => {
-            format!("inputs.{}", definition.draft().inputs[place as usize].name)
-        }
-        Source::Output { activity, output } => {
-            let node = definition.node(activity);
-            let NodeKind::Activity(producer) = &node.kind else {
-                return node.name.clone();
-            };
-            format!("{}.{}", node.name, producer.outputs[output as usize].name)
-        }
-    }
-}
-
-fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) -> Value {
-    let mut entry = Map::from_iter([
-        ("id".to_owned(), id.to_string().into()),
-        ("kind".to_owned(), node.keyword().into()),
-    ]);
-    let mut put = |name: &str, value: Value| {
-        entry.insert(name.to_owned(), value);
-    };
-    if !node.name.is_empty() {
-        put("name", node.name.as_str().into());
-    }
-    match &node.join {
-        Join::All => {}
-        Join::Any => put("join", "any".into()),
-        Join::When(condition) => put("join", format!("${{{}}}", condition.0).into()),
-    }
-    match &node.kind {
-        NodeKind::Sequence(_) => put("children", children.into()),
-        NodeKind::If { conditions, .. } => {
-            let conditions = conditions.iter().map(|one| format!("${{{}}}", one.0));
-            put("conditions", conditions.collect::<Vec<String>>().into());
-            put("children", children.into());
-        }
-        NodeKind::Parallel { links, .. } => {
-            put("children", children.into());
-            let label = |id: NodeId| definition.node(id).label();
-            let links: Vec<Value> = links
-                .iter()
-                .map(|link| {
-                    let when = link.when.as_ref().map(|when| format!("${{{}}}", when.0));
-                    json!({ "from": label(link.from), "to": label(link.to), "when": when })
-                })
-                .collect();
-            put("links", links.into());
-        }
-        NodeKind::Assign(writes) => {
-            let writes: Map<String, Value> = writes
-                .iter()
-                .map(|write| {
-                    let name = definition.draft().variables[write.variable as usize]
-                        .name
-                        .clone();
-                    (name, format!("${{{}}}", write.value.0).into())
-                })
-                .collect();
-            put("assign", writes.into());
-        }
-        NodeKind::Empty => {}
-        NodeKind::Activity(activity) => run(definition, activity, put),
-    }
-    Value::Object(entry)
-}
-
-fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, Value)) {
-    put(
-        "run",
-        match &activity.command {
-            Command::Shell(line) => json!({ "shell": line.0 }),
-            Command::List(parts) => parts.iter().map(|part| part.0.as_str()).collect(),
-        },
-    );
-    let pairs = |pairs: Vec<(&str, String)>| -> Value {
-        let pairs = pairs
-            .into_iter()
-            .map(|(name, text)| (name.to_owned(), Value::from(text)));
-        Value::Object(pairs.collect())
-    };
-    let env: Vec<_> = activity
-        .env
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.0.clone()))
-        .collect();
-    let inputs: Vec<_> = activity
-        .inputs
-        .iter()
-        .map(|staged| (staged.path.as_str(), source(definition, staged.source)))
-        .collect();
-    let outputs: Vec<_> = activity
-        .outputs
-        .iter()
-        .map(|output| (output.name.as_str(), output.path.clone()))
-        .collect();
-    let labels: Vec<_> = activity
-        .labels
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.clone()))
-        .collect();
-    for (name, list) in [
-        ("env", env),
-        ("inputs", inputs),
-        ("outputs", outputs),
-        ("labels", labels),
-    ] {
-        if !list.is_empty() {
-            put(name, pairs(list));
-        }
-    }
-    match &activity.stdin {
-        Some(Stdin::Text(text)) => put("stdin", text.0.as_str().into()),
-        Some(Stdin::File(path)) => put("stdin", json!({ "file": path })),
-        None => {}
-    }
-    for (name, capture) in [("stdout", activity.stdout), ("stderr", activity.stderr)] {
-        if let Some(capture) = capture {
-            let variable = &definition.draft().variables[capture.variable as usize].name;
-            let parse = match capture.parse {
-                Parse::Text => "text",
-                Parse::Int => "int",
-                Parse::Float => "float",
-                Parse::Json => "json",
-                Parse::Lines => "lines",
-            };
-            put(name, json!({ "into": variable, "as": parse }));
-        }
-    }
-    put("cores", activity.cores.into());
-    if let Some(work) = activity.work {
-        put("work_seconds", work.reference_seconds().into());
-    }
-    if let Some(memory) = activity.memory {
-        put("memory_bytes", memory.0.into());
-    }
-    if let Some(timeout) = activity.timeout {
-        put("timeout_seconds", timeout.seconds().into());
-    }
-    if activity.cache {
-        put("cache", true.into());
-    }
-    if activity.repeatable {
-        put("repeatable", true.into());
-    }
-    if activity.at_most_once {
-        put("at_most_once", true.into());
-    }
-    if let Some(priority) = activity.priority {
-        put("priority", priority.into());
-    }
-    let retry = &activity.retry;
-    if retry.attempts > 1 {
-        let on: Vec<Value> = retry
-            .on
-            .iter()
-            .map(|on| match on {
-                RetryOn::Exit(status) => (*status).into(),
-                RetryOn::Lost => "lost".into(),
-                RetryOn::Timeout => "timeout".into(),
-            })
-            .collect();
-        let backoff = retry.backoff.seconds();
-        put(
-            "retry",
-            json!({ "attempts": retry.attempts, "backoff_seconds": backoff, "on": on }),
-        );
-    }
 }

@@ -2,6 +2,7 @@
 
 mod bad;
 mod data;
+mod for_each;
 mod good;
 mod hostile;
 mod schema;

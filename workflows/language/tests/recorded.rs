@@ -126,7 +126,9 @@ fn graph(definition: &Definition) -> Graph {
                     model::Source::Output { activity, output } if activity == from => {
                         Some(writes[output as usize].bytes)
                     }
-                    model::Source::Output { .. } | model::Source::Input(_) => None,
+                    model::Source::Output { .. }
+                    | model::Source::Input(_)
+                    | model::Source::Item(_) => None,
                 });
             edges.insert(key, flows.sum());
         }

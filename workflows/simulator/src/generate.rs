@@ -4,6 +4,7 @@
 //! The result never depends on which command is faster: a reader of a variable is ordered against
 //! everybody who writes it, and whoever reads a file runs only where its producer has run.
 
+pub mod bodies;
 mod choices;
 mod order;
 mod tree;
@@ -68,6 +69,8 @@ pub struct Generated {
     pub behaviours: BTreeMap<ActivityId, Behaviour>,
     /// The most slots that one of its activities wants.
     pub cores_max: u32,
+    /// The activities that an output of the process is gathered from, by the first of them.
+    pub instances: BTreeMap<NodeId, Vec<NodeId>>,
 }
 
 /// A process from the random numbers; `key` names it.
@@ -139,11 +142,13 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => 0,
     });
     let cores_max = cores.max().unwrap_or(1);
     Generated {
+        instances: BTreeMap::new(),
         cores_max,
         meaning: maker.meaning,
         behaviours: maker.behaviours,
@@ -224,7 +229,8 @@ impl Maker {
                     continue;
                 }
                 NodeKind::Parallel { links, .. } => links.clone(),
-                NodeKind::Sequence(_) | NodeKind::Empty => continue,
+                // A for-each is made of what is there in the end.
+                NodeKind::Sequence(_) | NodeKind::ForEach(_) | NodeKind::Empty => continue,
             };
             let links = links
                 .into_iter()
@@ -431,6 +437,7 @@ impl Maker {
                 inputs.push(Staged {
                     path,
                     source: Source::Input(1),
+                    gathers: false,
                 });
                 continue;
             }
@@ -448,6 +455,7 @@ impl Maker {
                     activity: producer,
                     output,
                 },
+                gathers: false,
             });
         }
         inputs
@@ -517,6 +525,7 @@ impl Maker {
                 | NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
+                | NodeKind::ForEach(_)
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => false,
             };

@@ -67,6 +67,61 @@ pub(crate) fn variable(place: u32) -> String {
     format!("v{place}")
 }
 
+impl Meaning {
+    /// Names nodes by other numbers.
+    pub(crate) fn renumber(&mut self, map: &impl Fn(NodeId) -> NodeId) {
+        let before = std::mem::take(self);
+        *self = Meaning {
+            outputs: before.outputs.clone(),
+            input: before.input,
+            ..Meaning::default()
+        };
+        self.add(&before, |_| true, map);
+    }
+
+    /// Means the same for the copies of some nodes, and of the links among them.
+    pub(crate) fn copy(
+        &mut self,
+        is_copied: impl Fn(NodeId) -> bool,
+        map: &impl Fn(NodeId) -> NodeId,
+    ) {
+        let before = self.clone();
+        self.add(&before, is_copied, map);
+    }
+
+    fn add(
+        &mut self,
+        from: &Meaning,
+        is_copied: impl Fn(NodeId) -> bool,
+        map: &impl Fn(NodeId) -> NodeId,
+    ) {
+        fn own<'a, T: Clone>(
+            all: &'a BTreeMap<NodeId, T>,
+            is_copied: &'a impl Fn(NodeId) -> bool,
+        ) -> impl Iterator<Item = (NodeId, T)> + 'a {
+            let own = all.iter().filter(|(node, _)| is_copied(**node));
+            own.map(|(node, meant)| (*node, meant.clone()))
+        }
+        let copied = &is_copied;
+        let assigns = own(&from.assigns, copied);
+        self.assigns
+            .extend(assigns.map(|(node, one)| (map(node), one)));
+        let arguments = own(&from.arguments, copied);
+        self.arguments
+            .extend(arguments.map(|(node, one)| (map(node), one)));
+        let joins = own(&from.joins, copied);
+        self.joins
+            .extend(joins.map(|(node, one)| (map(node), one.renumbered(map))));
+        let choices = own(&from.choices, copied);
+        self.choices
+            .extend(choices.map(|(node, one)| (map(node), one)));
+        let whens = from.whens.iter();
+        let whens = whens.filter(|((_, to), _)| is_copied(*to));
+        self.whens
+            .extend(whens.map(|(&(from, to), one)| ((map(from), map(to)), one.clone())));
+    }
+}
+
 impl Term {
     /// Its value.
     pub fn value(&self, variables: &[i64], input: i64) -> i64 {
@@ -123,6 +178,17 @@ impl Condition {
             Condition::Not(condition) => !holds(condition),
             Condition::Both(one, other) => holds(one) && holds(other),
             Condition::Either(one, other) => holds(one) || holds(other),
+        }
+    }
+
+    fn renumbered(self, map: &impl Fn(NodeId) -> NodeId) -> Condition {
+        let inner = |condition: Box<Condition>| Box::new(condition.renumbered(map));
+        match self {
+            Condition::Link(from) => Condition::Link(map(from)),
+            Condition::Not(condition) => Condition::Not(inner(condition)),
+            Condition::Both(one, other) => Condition::Both(inner(one), inner(other)),
+            Condition::Either(one, other) => Condition::Either(inner(one), inner(other)),
+            Condition::Less(..) | Condition::Even(_) => self,
         }
     }
 

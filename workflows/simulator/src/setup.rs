@@ -14,6 +14,8 @@ pub struct Setup {
     pub process_managers: (u32, u32),
     /// Small processes that are submitted together, from and to, in place of one or two of any size.
     pub crowd: (u32, u32),
+    /// Processes of which a part is the body of a `for-each`.
+    pub bodies: Rate,
     /// Machines, from and to.
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
@@ -200,6 +202,7 @@ impl Setup {
             groups: (1, 1),
             process_managers: (1, 1),
             crowd: (0, 0),
+            bodies: Rate::NEVER,
             machines: (1, 3),
             slots: (1, 4),
             powers: (5, 20),
@@ -463,6 +466,22 @@ impl Setup {
         }
     }
 
+    /// Parts of processes are run for each of some items, on machines with stores of their own.
+    pub fn each() -> Setup {
+        Setup {
+            bodies: Rate::percent(90),
+            ..Setup::copies()
+        }
+    }
+
+    /// The same in one program.
+    pub fn each_here() -> Setup {
+        Setup {
+            bodies: Rate::percent(90),
+            ..Setup::hard()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -503,14 +522,27 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 11] = [
-        "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
-        "shares", "crowded",
+    pub const NAMES: [&'static str; 13] = [
+        "calm",
+        "lossy",
+        "crashes",
+        "hard",
+        "leases",
+        "harsh",
+        "lengths",
+        "copies",
+        "lost",
+        "shares",
+        "crowded",
+        "each",
+        "each-here",
     ];
 
     /// A setup by its name.
     pub fn named(name: &str) -> Option<Setup> {
         match name {
+            "each" => Some(Setup::each()),
+            "each-here" => Some(Setup::each_here()),
             "calm" => Some(Setup::calm()),
             "lossy" => Some(Setup::lossy()),
             "crashes" => Some(Setup::crashes()),

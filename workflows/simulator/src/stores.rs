@@ -49,6 +49,8 @@ pub(crate) struct Stores {
     /// The parts of outputs of processes.
     wanted: BTreeSet<Maker>,
     completed: BTreeSet<ProcessId>,
+    /// Of these, what no third machine could keep when their process ended: all were cut off.
+    alone: BTreeSet<Maker>,
     burnt: Vec<Burnt>,
 }
 
@@ -159,6 +161,7 @@ impl Stores {
     /// The process manager has recorded something about files. `number` says which machine it means.
     fn recorded(
         &mut self,
+        (at, n_machines): (Mono, usize),
         id: ProcessId,
         event: &Event,
         number: impl Fn(ResourceId) -> Option<usize>,
@@ -209,6 +212,7 @@ impl Stores {
             Event::Closed { phase, .. } => {
                 if *phase == Phase::Completed {
                     self.completed.insert(id);
+                    self.note_alone(at, n_machines, id);
                 }
             }
             Event::Epoch(_)
@@ -221,6 +225,7 @@ impl Stores {
             | Event::FilesLost(..)
             | Event::Ended(_)
             | Event::Decided(_)
+            | Event::Expanded(_)
             | Event::Assigned { .. }
             | Event::Faulted(_)
             | Event::CancelAsked
@@ -241,6 +246,22 @@ impl Stores {
         lost
     }
 
+    /// A process has ended: what cannot have another copy, since no third machine is there.
+    fn note_alone(&mut self, at: Mono, n_machines: usize, id: ProcessId) {
+        let is_cut_off = |machine: usize| {
+            let mut burnt = self.burnt.iter();
+            burnt.any(|one| one.machine == machine && one.at <= at && at < one.until)
+        };
+        let all = (id, ActivityId(0))..=(id, ActivityId(u32::MAX));
+        let alone = self.wanted.range(all).filter(|maker| {
+            let pair = [self.holders.get(maker), self.keepers.get(maker)];
+            let mut others = (0..n_machines).filter(|machine| !pair.contains(&Some(machine)));
+            others.all(is_cut_off)
+        });
+        let alone: Vec<Maker> = alone.copied().collect();
+        self.alone.extend(alone);
+    }
+
     /// Parts of outputs of processes that are recorded to be on a machine which has lost them, and
     /// was given up for that.
     fn bereft(&self, healed_at: Mono) -> Vec<Maker> {
@@ -253,6 +274,7 @@ impl Stores {
         };
         let wanted = self.wanted.iter();
         let wanted = wanted.filter(|(id, _)| self.completed.contains(id));
+        let wanted = wanted.filter(|maker| !self.alone.contains(maker));
         let bereft = wanted.filter(|maker| {
             let pair = [self.holders.get(maker), self.keepers.get(maker)];
             let made = self.made.get(maker).into_iter().flatten();
@@ -306,7 +328,8 @@ impl Sim {
         if self.setup.has_stores {
             let machines = &self.by_number;
             let number = |id| machines.get(&id).copied();
-            self.stores.recorded(id, event, number);
+            let (at, n_machines) = (self.at, self.machines.n());
+            self.stores.recorded((at, n_machines), id, event, number);
         }
     }
 

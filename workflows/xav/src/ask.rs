@@ -106,14 +106,14 @@ impl Source {
 
     /// The definition of a process.
     pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
-        let draft = self.submission(process)?.draft;
-        understood(draft.clone()).or_else(|failure| outline(draft).map_err(|_| failure))
+        let answer = self.answer(Request::Submission(process))?;
+        definition_in(answer)
     }
 
     /// The submission, with the defaults of its inputs.
     pub(crate) fn submission(&mut self, process: ProcessId) -> Result<Submit, Failure> {
         let answer = self.answer(Request::Submission(process))?;
-        if let Answer::Submission(submit) = answer {
+        if let Answer::Submission(submit, _) = answer {
             Ok(*submit)
         } else {
             Err(unfit(&answer))
@@ -195,6 +195,22 @@ fn is_missing(error: &OfflineError) -> bool {
         .source()
         .and_then(|cause| cause.downcast_ref::<StoreError>());
     matches!(cause, Some(StoreError::Open(OpenError::Missing { .. })))
+}
+
+/// The definition in an answer, with what its for-each controllers have become.
+pub(crate) fn definition_in(answer: Answer) -> Result<Definition, Failure> {
+    let Answer::Submission(submit, expansions) = answer else {
+        return Err(unfit(&answer));
+    };
+    let draft = submit.draft;
+    let mut definition = match understood(draft.clone()) {
+        Ok(definition) => definition,
+        Err(failure) => return outline(draft).map_err(|_| failure),
+    };
+    for expansion in &expansions {
+        definition.expand(expansion);
+    }
+    Ok(definition)
 }
 
 /// A definition that was checked when it was submitted.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use model::{Artifact, Definition, OutputSource, ProcessId, Source, Value};
 
@@ -21,7 +21,7 @@ impl Exported {
 
     /// True if all files and directories among these outputs are there.
     pub(crate) fn has_all(&self, outputs: &[(String, Value)]) -> bool {
-        let mut files = outputs.iter().filter(|(_, value)| is_artifact(value));
+        let mut files = outputs.iter().filter(|(_, value)| has_artifact(value));
         files.all(|(name, _)| self.0.contains_key(name))
     }
 
@@ -32,23 +32,34 @@ impl Exported {
         to: &Path,
     ) -> Exported {
         let places = places(definition, outputs, to);
-        Exported(
-            places
-                .into_iter()
-                .map(|(name, _, path)| (name, path))
-                .filter(|(_, path)| path.exists())
-                .collect(),
-        )
+        let there = places.iter().filter(|place| place.path.exists());
+        let mut found: BTreeMap<String, PathBuf> = there
+            .map(|place| (place.output.clone(), place.shown.clone()))
+            .collect();
+        // Of what each item has produced all is there or nothing.
+        for place in places.iter().filter(|place| !place.path.exists()) {
+            found.remove(&place.output);
+        }
+        Exported(found)
     }
 }
 
 /// True if there are files or directories among the outputs.
 pub(crate) fn has_files(outputs: &[(String, Value)]) -> bool {
-    outputs.iter().any(|(_, value)| is_artifact(value))
+    outputs.iter().any(|(_, value)| has_artifact(value))
 }
 
-fn is_artifact(value: &Value) -> bool {
-    matches!(value, Value::Artifact(_))
+fn has_artifact(value: &Value) -> bool {
+    match value {
+        Value::Artifact(_) => true,
+        Value::Map(items) => items.values().any(has_artifact),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::List(_) => false,
+    }
 }
 
 /// Writes every file and directory among the outputs below `to`, which is made if there are any.
@@ -71,12 +82,15 @@ pub(crate) fn all(
         ))
     })?;
     let mut exported = Exported::default();
-    for (name, artifact, path) in places {
-        write(artifact, &path).map_err(|failure| {
-            let why = failure.message;
-            Failure::new(format!("could not write output `{name}`: {why}"))
-        })?;
-        exported.0.insert(name, path);
+    for place in places {
+        let name = &place.output;
+        let failed = |why: &str| Failure::new(format!("could not write output `{name}`: {why}"));
+        if let Some(above) = place.path.parent() {
+            let made = fs::create_dir_all(above);
+            made.map_err(|error| failed(&crate::inputs::reason(&error)))?;
+        }
+        write(place.artifact, &place.path).map_err(|failure| failed(&failure.message))?;
+        exported.0.insert(place.output, place.shown);
     }
     Ok(exported)
 }
@@ -89,21 +103,50 @@ pub(crate) fn lost(failure: Failure, process: ProcessId) -> Failure {
     ))
 }
 
-/// The outputs with artifacts, and where each goes. An item of a list goes to a directory of the
-/// output's name, by its number.
-fn places(
-    definition: &Definition,
-    outputs: &[(String, Value)],
-    to: &Path,
-) -> Vec<(String, Artifact, PathBuf)> {
+/// A file or directory of an output, and where it goes.
+struct Place {
+    output: String,
+    artifact: Artifact,
+    path: PathBuf,
+    /// The path that its user is told: the directory of all items, where there is one for each.
+    shown: PathBuf,
+}
+
+/// The outputs with artifacts, and where each goes. What was produced for an item goes to a directory
+/// of the output's name, under the name of the item.
+fn places(definition: &Definition, outputs: &[(String, Value)], to: &Path) -> Vec<Place> {
     let mut places = Vec::new();
     for (name, value) in outputs {
+        let ending = ending(definition, name);
         if let Value::Artifact(artifact) = value {
-            let file = format!("{name}{}", ending(definition, name));
-            places.push((name.clone(), *artifact, to.join(file)));
+            let path = to.join(format!("{name}{ending}"));
+            places.push(Place {
+                output: name.clone(),
+                artifact: *artifact,
+                shown: path.clone(),
+                path,
+            });
+        }
+        let Value::Map(items) = value else { continue };
+        for (item, value) in items.iter().filter(|(item, _)| is_safe(item)) {
+            if let Value::Artifact(artifact) = value {
+                let directory = to.join(name);
+                places.push(Place {
+                    output: name.clone(),
+                    artifact: *artifact,
+                    path: directory.join(format!("{item}{ending}")),
+                    shown: directory,
+                });
+            }
         }
     }
     places
+}
+
+/// Returns true if the name of an item, which a manager has told, stays in its directory.
+fn is_safe(item: &str) -> bool {
+    let mut parts = Path::new(item).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// The ending of the file that an output is made from, `.txt`, so that other programs know what it
@@ -111,8 +154,10 @@ fn places(
 fn ending(definition: &Definition, output: &str) -> String {
     let draft = definition.draft();
     let found = draft.outputs.iter().find(|known| known.name == output);
-    let Some(OutputSource::Produced(Source::Output { activity, output })) =
-        found.map(|known| &known.source)
+    let Some(
+        OutputSource::Produced(Source::Output { activity, output })
+        | OutputSource::Gathered(Source::Output { activity, output }),
+    ) = found.map(|known| &known.source)
     else {
         return String::new();
     };

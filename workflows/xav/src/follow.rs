@@ -16,7 +16,7 @@ use crate::location::Location;
 use crate::measure::{self, Usage};
 use crate::progress::Display;
 use crate::state::StateDirectory;
-use crate::watch::{End, Host, Watched};
+use crate::watch::{End, Ended, Host, Watched};
 use crate::{export, garbage, json, render, screen, summary_file, text};
 
 /// The longest wait for the managers' end before signals are checked.
@@ -55,7 +55,7 @@ impl Followed<'_> {
         });
         display.end();
         match followed {
-            Ok((End::Process(ended), told_faults)) => self.ended(&ended, told_faults, how),
+            Ok((End::Process(ended), told_faults)) => self.ended(*ended, told_faults, how),
             Ok((End::Signal(signal), _)) => self.interrupted(signal, signals, how),
             Err(failure) => {
                 let breakdown = self.grid.breakdown();
@@ -86,7 +86,8 @@ impl Followed<'_> {
         Some(processes)
     }
 
-    fn ended(self, ended: &Status, told_faults: bool, how: Following) -> Outcome {
+    fn ended(self, last: Ended, told_faults: bool, how: Following) -> Outcome {
+        let (ended, definition) = (&last.status, &last.definition);
         let results = self.directory.results(self.process);
         let exported = export::all(
             |artifact, path| {
@@ -103,8 +104,8 @@ impl Followed<'_> {
         } else {
             None
         };
-        let faults = self.watched().faults(ended);
-        let (definition, directory) = (self.definition, self.directory);
+        let faults = self.watched().faults(ended, definition);
+        let directory = self.directory;
         let listed = self.list();
         let (failed, held) = self.grid.stop_and_hold();
         let exported = exported.map_err(|failure| export::lost(failure, self.process))?;

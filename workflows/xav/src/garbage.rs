@@ -72,7 +72,7 @@ impl Kept {
             kept.processes.insert(process);
             kept.logged.insert(process);
             let submission = offline.answer(&Request::Submission(process));
-            let (Some(status), Answer::Submission(submitted)) =
+            let (Some(status), Answer::Submission(submitted, _)) =
                 (offline.status(process), submission)
             else {
                 return Err(Failure::new(format!("could not tell what {process} needs")));

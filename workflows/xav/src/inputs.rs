@@ -1,5 +1,7 @@
 //! The inputs of a process as a user gives them: `--input NAME=VALUE`, read by the declared type.
 
+mod glob;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -130,6 +132,9 @@ fn sample(kind: &Type) -> &'static str {
         Type::Json => "JSON|@FILE",
         Type::File => "FILE",
         Type::Directory => "DIRECTORY",
+        Type::List(item) if matches!(**item, Type::File | Type::Directory) => {
+            "'*.txt' (a pattern or a path, several times, or as JSON)"
+        }
         Type::List(_) => "ITEM (several times, or as JSON)",
     }
 }
@@ -162,6 +167,15 @@ fn list(item: &Type, values: &[&str]) -> Result<InputValue, String> {
                 .into_iter()
                 .map(|value| item_of(item, value))
                 .collect::<Result<_, _>>()?
+        }
+        _ if matches!(item, Type::File | Type::Directory) => {
+            let mut items = Vec::new();
+            for value in values {
+                let paths = glob::paths(value, *item == Type::Directory)?;
+                let given = paths.iter().map(|path| single(item, path));
+                items.extend(given.collect::<Result<Vec<_>, _>>()?);
+            }
+            items
         }
         _ => values
             .iter()

@@ -120,7 +120,7 @@ pub(crate) fn find(
             let is_activity = definition
                 .activities()
                 .iter()
-                .any(|activity| definition.node(activity.node()).name == *word);
+                .any(|activity| is_called(definition_of(&definition, *activity), word));
             if is_activity {
                 Ok((newest, Some(word.clone())))
             } else {
@@ -131,14 +131,51 @@ pub(crate) fn find(
     }
 }
 
+/// The name of an activity, and its name without the item that it runs for.
+fn definition_of(definition: &Definition, activity: ActivityId) -> (&str, &str) {
+    let node = activity.node();
+    (&definition.node(node).name, definition.plain_name(node))
+}
+
+fn is_called((name, plain): (&str, &str), wanted: &str) -> bool {
+    name == wanted || plain == wanted
+}
+
 /// The activity of that name.
 pub(crate) fn activity<'a>(
     wanted: &str,
     status: &'a Status,
     definition: &Definition,
 ) -> Result<&'a ActivityStatus, Failure> {
-    let name_of = |one: &ActivityStatus| definition.node(one.activity.node()).name.clone();
-    let found = status.activities.iter().find(|one| name_of(one) == wanted);
+    let all = named(wanted, status, definition)?;
+    let [one] = all[..] else {
+        const NAMED: usize = 3;
+        let names = all.iter().take(NAMED);
+        let names: Vec<&str> = names
+            .map(|one| definition_of(definition, one.activity).0)
+            .collect();
+        let many = text::count(all.len() as u64, "item", "items");
+        return Err(
+            Failure::refused(format!("{wanted} runs for {many} of a for-each"))
+                .help(format!("name one of them: {}", names.join(", "))),
+        );
+    };
+    Ok(one)
+}
+
+/// The activity of that name, or those that run for the items of a for-each under it.
+fn named<'a>(
+    wanted: &str,
+    status: &'a Status,
+    definition: &Definition,
+) -> Result<Vec<&'a ActivityStatus>, Failure> {
+    let name_of = |one: &ActivityStatus| definition_of(definition, one.activity).0.to_owned();
+    if let Some(one) = status.activities.iter().find(|one| name_of(one) == wanted) {
+        return Ok(vec![one]);
+    }
+    let is_one = |one: &&ActivityStatus| definition_of(definition, one.activity).1 == wanted;
+    let all: Vec<&ActivityStatus> = status.activities.iter().filter(is_one).collect();
+    let found = (!all.is_empty()).then_some(all);
     found.ok_or_else(|| {
         let names: Vec<String> = status.activities.iter().map(name_of).collect();
         let near = text::nearest(wanted, names.iter().map(String::as_str));
@@ -191,7 +228,13 @@ fn wanted<'a>(
         });
         return Ok(all);
     };
-    let found = self::activity(activity, status, definition)?;
+    let all = named(activity, status, definition)?;
+    let [found] = all[..] else {
+        let last = all
+            .iter()
+            .filter_map(|one| Some((one, attempts(one).last()?)));
+        return Ok(last.map(|(one, attempt)| wanted(one, attempt)).collect());
+    };
     let attempt = match arguments.attempt {
         None => attempts(found).last(),
         Some(number) => {

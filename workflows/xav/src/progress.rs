@@ -1,7 +1,7 @@
 //! The progress of a running process: bars on a terminal, a line now and then elsewhere.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::{Definition, NodeId, ProcessId, Span, Wall};
+use model::{Definition, Node, NodeId, ProcessId, Span, Wall};
 use wire::client::Progress;
 
 use crate::screen;
@@ -136,7 +136,10 @@ fn running(progress: &Progress, definition: &Definition, now: Wall) -> Option<St
         .iter()
         .take(NAMED_MAX)
         .map(|one| {
-            let name = &definition.node(one.activity.node()).name;
+            let name = match &one.name {
+                Some(name) => name.as_str(),
+                None => definition.plain_name(one.activity.node()),
+            };
             format!("{name} {}", now.since(one.since))
         })
         .collect();
@@ -192,7 +195,10 @@ impl Bars {
                 let added = ProgressBar::new(u64::from(controller.n_all));
                 let added = self.all.insert_before(&self.running, added);
                 added.set_style(bar("  {prefix:20} {wide_bar} {pos}/{len}"));
-                let label = definition.node(controller.node).label();
+                let label = definition
+                    .nodes()
+                    .get(controller.node.index())
+                    .map_or("", Node::label);
                 added.set_prefix(text::one_line(label, 20));
                 self.controllers.push((controller.node, added));
                 self.controllers.len() - 1

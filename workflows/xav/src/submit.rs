@@ -21,7 +21,7 @@ use crate::progress::Display;
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
 use crate::source_file;
-use crate::watch::{End, Host, Watched, exit_status, left};
+use crate::watch::{End, Ended, Host, Watched, exit_status, left};
 use crate::{fault, render, screen};
 
 /// `xav submit`
@@ -223,11 +223,12 @@ impl Task<'_> {
         let followed = watched.follow(client, &signals, &mut display, quietly);
         display.end();
         match followed {
-            Ok((End::Process(status), told_faults)) => {
+            Ok((End::Process(last), told_faults)) => {
+                let Ended { status, definition } = &*last;
                 if !told_faults && !how.json {
-                    screen::tell(&watched.faults(&status));
+                    screen::tell(&watched.faults(status, definition));
                 }
-                self.ended(client, &status, how)
+                self.ended(client, (status, definition), how)
             }
             Ok((End::Signal(signal), _)) => self.left(&watched, signal, how),
             Err(failure) if failure.help.is_none() => {
@@ -238,7 +239,12 @@ impl Task<'_> {
         }
     }
 
-    fn ended(&self, client: &mut Client, ended: &Status, how: Following) -> Outcome {
+    fn ended(
+        &self,
+        client: &mut Client,
+        (ended, definition): (&Status, &Definition),
+        how: Following,
+    ) -> Outcome {
         let to = home::results(self.process)?;
         let exported = fetch(
             (self.home, client),
@@ -249,7 +255,7 @@ impl Task<'_> {
         )?;
         if how.json {
             let location = Location::Grid(self.home.clone());
-            let document = follow::document(ended, self.definition, &location, &exported, None);
+            let document = follow::document(ended, definition, &location, &exported, None);
             screen::json(&document)?;
         } else {
             if !how.quiet {

@@ -9,7 +9,7 @@ use wire::client::{Answer, Phase, Request, Status};
 use wire::hello::Refusal;
 
 use crate::arguments::Watch;
-use crate::ask::{Source, unfit};
+use crate::ask::{self, Source, unfit};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located};
 use crate::location::Location;
@@ -67,9 +67,17 @@ pub(crate) struct Watched<'a> {
 /// The end of watching.
 pub(crate) enum End {
     /// With the process.
-    Process(Box<Status>),
+    Process(Box<Ended>),
     /// With a signal.
     Signal(Signal),
+}
+
+/// A process that has ended.
+pub(crate) struct Ended {
+    /// What is recorded of it.
+    pub(crate) status: Status,
+    /// Its definition, with the bodies of all items.
+    pub(crate) definition: Definition,
 }
 
 impl Watched<'_> {
@@ -101,8 +109,9 @@ impl Watched<'_> {
                     if progress.phase == Phase::Faulting && !told_faults && !quietly {
                         // A connection of its own could wait for a place until others have ended.
                         let status = self.status(client)?;
+                        let definition = self.grown(client)?;
                         watch = self.begin(client)?;
-                        display.tell(&self.faults(&status));
+                        display.tell(&self.faults(&status, &definition));
                         told_faults = !status.faults.is_empty();
                     }
                     display.update(progress, self.definition, shell::clock::wall());
@@ -122,8 +131,20 @@ impl Watched<'_> {
                 Err(error) => return Err(Failure::because(&error)),
             }
         }
-        let status = self.status(client)?;
-        Ok((End::Process(Box::new(status)), told_faults))
+        let ended = Ended {
+            status: self.status(client)?,
+            definition: self.grown(client)?,
+        };
+        Ok((End::Process(Box::new(ended)), told_faults))
+    }
+
+    /// The definition as it is now.
+    fn grown(&self, client: &mut Client) -> Result<Definition, Failure> {
+        if !self.definition.may_grow() {
+            return Ok(self.definition.clone());
+        }
+        let answer = client.ask(Request::Submission(self.process));
+        ask::definition_in(answer.map_err(|error| Failure::because(&error))?)
     }
 
     fn begin<'c>(&self, client: &'c mut Client) -> Result<shell::Watch<'c>, Failure> {
@@ -143,10 +164,10 @@ impl Watched<'_> {
     }
 
     /// Its faults, for people.
-    pub(crate) fn faults(&self, status: &Status) -> String {
+    pub(crate) fn faults(&self, status: &Status, definition: &Definition) -> String {
         let context = fault::Context {
             process: self.process,
-            definition: self.definition,
+            definition,
             origin: self.origin,
             options: self.options,
         };
@@ -200,11 +221,12 @@ pub(crate) fn watch(arguments: &Watch) -> Outcome {
     let followed = watched.follow(&mut client, &signals, &mut display, arguments.json);
     display.end();
     match followed? {
-        (End::Process(status), told_faults) => {
+        (End::Process(last), told_faults) => {
+            let Ended { status, definition } = &*last;
             if !told_faults && !arguments.json {
-                screen::tell(&watched.faults(&status));
+                screen::tell(&watched.faults(status, definition));
             }
-            ended(&status, &definition, &location, arguments)
+            ended(status, definition, &location, arguments)
         }
         (End::Signal(signal), _) => Ok(left(&watched, signal)),
     }

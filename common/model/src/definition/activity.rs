@@ -95,6 +95,10 @@ pub struct Staged {
     /// Its source.
     #[n(1)]
     pub source: Source,
+    /// True if the path is a directory that takes an output of each item of a for-each, under the
+    /// name of the item. The activity of the source lies in that for-each, and this one does not.
+    #[cbor(n(2), default)]
+    pub gathers: bool,
 }
 
 /// The source of a file.
@@ -113,6 +117,9 @@ pub enum Source {
     /// An input of the process: the place in [`super::Draft::inputs`].
     #[n(1)]
     Input(#[n(0)] u32),
+    /// The item that a body is run for, which is a file or a directory: the root of the body.
+    #[n(2)]
+    Item(#[n(0)] NodeId),
 }
 
 /// An output that an activity declares.

@@ -2,6 +2,7 @@
 //! connection.
 
 mod activity;
+mod bodies;
 mod data;
 mod links;
 mod problems;
@@ -9,8 +10,10 @@ mod recorded;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use self::activity::check_activity;
+use self::bodies::{Bodies, check_for_each, check_names, check_reads};
 pub(super) use self::data::order_by_data;
 use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
@@ -22,7 +25,9 @@ use super::limits::{
     COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, VALUES_BYTES_MAX,
 };
 use super::order::Order;
-use super::{Checked, Draft, Join, Link, NodeKind, OutputSource, Place, Problem, Source};
+use super::{
+    Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Place, Problem, Source,
+};
 use crate::{ActivityId, NodeId, Type, Value};
 
 /// Names that an expression already knows, so that no variable may have them.
@@ -43,13 +48,16 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     let Some(parents) = check_tree(&draft, DEPTH_MAX, &mut problems) else {
         return Err(problems.list);
     };
-    let Links { links, lost } = check_links(&draft, &parents, &mut problems);
+    let bodies = Bodies::new(&draft, &parents);
+    let Links { links, lost } = check_links(&draft, (&parents, &bodies), &mut problems);
     check_nodes(&draft, &mut problems);
+    check_names(&draft, &bodies, &mut problems);
+    check_reads(&draft, &bodies, &mut problems);
     let order = Order::new(&draft, &links);
     report_cycles(&draft, &links, order.cycles(), &mut problems);
     // A link that was meant otherwise may be the one that puts a producer first.
     if !lost {
-        check_producers(&draft, &parents, &links, &order, &mut problems);
+        check_producers(&draft, (&parents, &bodies), &links, &order, &mut problems);
     }
     if !problems.list.is_empty() {
         return Err(problems.list);
@@ -74,8 +82,12 @@ impl Checked {
             .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
             .map(ActivityId)
             .collect();
+        let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
         Checked {
-            graph: order.graph(&draft),
+            graph: Graph(OnceLock::from(order.graph(&draft))),
+            has_bodies: draft.nodes.iter().any(is_each),
+            gathers: gathers(&draft),
+            grown: None,
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
             inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
             draft,
@@ -86,6 +98,24 @@ impl Checked {
             activities,
         }
     }
+}
+
+/// Activities that gather an output, with its producer.
+fn gathers(draft: &Draft) -> Vec<(NodeId, NodeId)> {
+    let mut found = Vec::new();
+    for (index, node) in draft.nodes.iter().enumerate() {
+        let NodeKind::Activity(reader) = &node.kind else {
+            continue;
+        };
+        for staged in reader.inputs.iter().filter(|staged| staged.gathers) {
+            if let Source::Output { activity, .. } = staged.source {
+                found.push((NodeId(index as u32), activity));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// The places of names, in the order of the names.
@@ -206,7 +236,9 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
             OutputSource::Expression(expression) => {
                 check_expression(expression, None, &field, problems);
             }
-            OutputSource::Produced(source) => check_source(draft, *source, None, &field, problems),
+            OutputSource::Produced(source) | OutputSource::Gathered(source) => {
+                check_source(draft, *source, None, &field, problems);
+            }
         }
     }
     let mut names = BTreeSet::new();
@@ -303,7 +335,7 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
             }
         } else {
             let field = match node.kind {
-                NodeKind::If { .. } => "name",
+                NodeKind::If { .. } | NodeKind::ForEach(_) => "name",
                 NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
                 | NodeKind::Activity(_)
@@ -365,6 +397,7 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
                     }
                 }
             }
+            NodeKind::ForEach(each) => check_for_each(draft, each, id, problems),
             NodeKind::Empty => {}
         }
     }
@@ -389,6 +422,7 @@ fn has_output(draft: &Draft, activity: NodeId, output: u32) -> bool {
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty,
         )
@@ -424,5 +458,8 @@ fn check_source(
             }
             Some(_) => {}
         },
+        // Whether it is in that body is looked at with all that is read.
+        Source::Item(_) if node.is_some() => {}
+        Source::Item(_) => problems.add(node, field, "an item is known in its for-each alone"),
     }
 }

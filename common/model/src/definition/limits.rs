@@ -5,6 +5,10 @@
 pub const NODES_MAX: usize = 2_000_000;
 /// Links of one definition.
 pub const LINKS_MAX: usize = 8_000_000;
+/// Items of one for-each. Each costs the process manager some 2 KiB for each activity of its body.
+pub const ITEMS_MAX: usize = 200_000;
+/// Bytes of the key of an item, which is part of the names of activities and files.
+pub const KEY_BYTES_MAX: usize = 100;
 /// Controllers within each other.
 pub const DEPTH_MAX: usize = 64;
 /// Bytes of a name.

@@ -33,6 +33,25 @@ fn end(node: NodeId) -> u32 {
     2 * node.0 + 1
 }
 
+fn in_a_row(id: NodeId, children: &[NodeId], edges: &mut Vec<(u32, u32)>) {
+    let mut before = start(id);
+    for &child in children {
+        edges.push((before, start(child)));
+        before = end(child);
+    }
+    edges.push((before, end(id)));
+}
+
+fn side_by_side(id: NodeId, children: &[NodeId], edges: &mut Vec<(u32, u32)>) {
+    if children.is_empty() {
+        edges.push((start(id), end(id)));
+    }
+    for &child in children {
+        edges.push((start(id), start(child)));
+        edges.push((end(child), end(id)));
+    }
+}
+
 impl Order {
     /// Sorts the vertices of a tree with these links. O((n + e) log n).
     pub(super) fn new(draft: &Draft, links: &[(NodeId, Link)]) -> Order {
@@ -40,24 +59,15 @@ impl Order {
         for (index, node) in draft.nodes.iter().enumerate() {
             let id = NodeId(index as u32);
             match &node.kind {
-                NodeKind::Sequence(children) => {
-                    let mut before = start(id);
-                    for &child in children {
-                        edges.push((before, start(child)));
-                        before = end(child);
-                    }
-                    edges.push((before, end(id)));
+                NodeKind::Sequence(children) => in_a_row(id, children, &mut edges),
+                NodeKind::ForEach(each) if each.at_most == Some(1) => {
+                    in_a_row(id, &each.children, &mut edges);
                 }
                 // Which branch is taken is not known, so each may lie between start and end.
                 NodeKind::Parallel { children, .. } | NodeKind::If { children, .. } => {
-                    if children.is_empty() {
-                        edges.push((start(id), end(id)));
-                    }
-                    for &child in children {
-                        edges.push((start(id), start(child)));
-                        edges.push((end(child), end(id)));
-                    }
+                    side_by_side(id, children, &mut edges);
                 }
+                NodeKind::ForEach(each) => side_by_side(id, &each.children, &mut edges),
                 NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {
                     edges.push((start(id), end(id)));
                 }
@@ -173,6 +183,7 @@ impl Order {
                 | NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
+                | NodeKind::ForEach(_)
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => None,
             };

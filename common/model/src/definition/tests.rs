@@ -1,11 +1,14 @@
 //! The checks that make a draft a definition, and its graph.
 
+mod grow;
+
 use super::*;
 use crate::Bytes;
 use crate::Hash;
 
 /// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities. `i(a b)`
-/// is an `if` with a condition for each child, `e(a b)` one whose last child is the `else`.
+/// is an `if` with a condition for each child, `e(a b)` one whose last child is the `else`, `f(a)` a
+/// for-each.
 pub(crate) fn tree(text: &str) -> Draft {
     let mut draft = Draft {
         name: "t".into(),
@@ -65,6 +68,14 @@ fn parse<'a>(
         words.next();
         match word {
             "s" => NodeKind::Sequence(children),
+            "f" => NodeKind::ForEach(Box::new(ForEach {
+                item: format!("i{}", id.0),
+                index: None,
+                items: Expression("[1]".into()),
+                key: None,
+                at_most: None,
+                children,
+            })),
             "i" | "e" => {
                 let n_conditions = children.len() - usize::from(word == "e");
                 NodeKind::If {
@@ -86,7 +97,10 @@ fn activity() -> Activity {
 }
 
 fn edges(text: &str) -> String {
-    let definition = tree(text).check().unwrap();
+    edges_of(&tree(text).check().unwrap())
+}
+
+fn edges_of(definition: &Definition) -> String {
     let graph = definition.graph();
     let names: Vec<String> = graph
         .nodes()
@@ -165,6 +179,7 @@ fn what_never_runs_together_is_neither_linked_nor_read() {
                     activity,
                     output: 0,
                 },
+                gathers: false,
             }];
         }
         let checked = draft.check();
@@ -232,7 +247,11 @@ fn cycles_and_orders_are_checked_beside_other_mistakes() {
                 output,
             };
             let path = format!("{from}-{output}");
-            activity.inputs.push(Staged { path, source });
+            activity.inputs.push(Staged {
+                path,
+                source,
+                gathers: false,
+            });
         }
     };
     produced(&mut draft, 1);
@@ -299,6 +318,7 @@ fn reader_beside_its_producer_is_refused_and_after_it_is_not() {
             consumer.inputs.push(Staged {
                 path: "in.txt".into(),
                 source,
+                gathers: false,
             });
         }
         assert_eq!(draft.check().is_ok(), sound, "{text}");

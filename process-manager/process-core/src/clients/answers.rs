@@ -1,6 +1,6 @@
 //! Answers to clients: lists and statuses, all read from the state.
 
-use model::{ActivityId, ProcessId};
+use model::{ActivityId, Expansion, ProcessId};
 use wire::client::{ActivityStatus, Answer, Machine, Planned, Status, Submit, Summary};
 
 use super::Shown;
@@ -8,6 +8,7 @@ use super::forget::kept_for;
 use crate::dispatch::Grid;
 use crate::market::Market;
 use crate::process::Process;
+use crate::record::Expanded;
 use crate::step::Step;
 use crate::stream::State;
 use crate::submission::Caller;
@@ -34,9 +35,9 @@ pub(super) fn answer_status(step: &Step<'_>, shown: Shown<'_>, id: ProcessId) ->
 
 pub(super) fn answer_submission(step: &Step<'_>, id: ProcessId) -> Answer {
     match step.cx.process(id) {
-        Some(known) => Answer::Submission(Box::new(submission(known))),
+        Some(known) => Answer::Submission(Box::new(submission(known)), expansions(known)),
         None => match step.cx.held(id) {
-            Some(held) => Answer::Submission(Box::new(held.submission())),
+            Some(held) => Answer::Submission(Box::new(held.submission()), Vec::new()),
             None => Answer::Unknown(id),
         },
     }
@@ -109,14 +110,20 @@ pub fn submission(process: &Process) -> Submit {
     }
 }
 
-/// Everything that is recorded of a process.
+/// What the for-each controllers of a process have become.
+pub fn expansions(process: &Process) -> Vec<Expansion> {
+    let expanded = process.state.expanded.iter();
+    expanded.map(Expanded::expansion).collect()
+}
+
+/// Everything that is recorded of a process. Its activities are in the order of its tree.
 pub fn status(process: &Process) -> Status {
     let draft = process.definition().draft();
     let names = draft.inputs.iter().map(|input| input.name.clone());
     let inputs = names.zip(process.inputs.iter().cloned()).collect();
     let names = draft.variables.iter().map(|variable| variable.name.clone());
     let variables = names.zip(process.state.variables.iter().cloned()).collect();
-    let activities = process.definition().activities();
+    let activities = process.definition().in_order();
     Status {
         summary: process.summary(),
         inputs,

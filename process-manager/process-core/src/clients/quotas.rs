@@ -37,6 +37,27 @@ impl Quotas {
         }
     }
 
+    /// Checks that a process may have so many activities more.
+    pub(super) fn check_growth(
+        &self,
+        quota: Quota,
+        process: &Process,
+        n_more: u64,
+    ) -> Result<(), String> {
+        let (Some(most), Some(owner)) = (quota.activities_max, &process.owner) else {
+            return Ok(());
+        };
+        let open = self.by_user.get(owner).map_or(0, |open| open.activities);
+        if open + n_more <= u64::from(most) {
+            return Ok(());
+        }
+        Err(format!(
+            "the items would add {n_more} activities, {} has {open} on this process manager, and may \
+             have {most} (`user-activities-max`)",
+            owner_name(Some(owner))
+        ))
+    }
+
     /// A process has ended, and holds nothing any more.
     pub(super) fn end(&mut self, id: ProcessId) {
         let Some((owner, activities)) = self.by_process.remove(&id) else {

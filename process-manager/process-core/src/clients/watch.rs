@@ -186,11 +186,15 @@ fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u
             .take(RUNNING_SHOWN_MAX)
             .map(|(&activity, &(since, _))| {
                 let state = process.activity(activity);
+                let definition = process.definition();
+                let name = &definition.node(activity.node()).name;
+                let is_grown = name != definition.plain_name(activity.node());
                 Running {
                     activity,
                     number: state.number,
                     resource: state.resource,
                     since,
+                    name: is_grown.then(|| name.clone()),
                 }
             })
             .collect()

@@ -362,7 +362,7 @@ fn faults_below(
                 process.activity(ActivityId(at.0)).phase == ActivityPhase::Faulted
             }
             NodeKind::Assign(_) | NodeKind::Empty => causes(process, at).is_empty(),
-            NodeKind::If { .. } => {
+            NodeKind::If { .. } | NodeKind::ForEach(_) => {
                 if is_condition_broken(process, at) {
                     reasons.push(Reason::Broken(at));
                     continue;
@@ -380,8 +380,8 @@ fn faults_below(
     }
 }
 
-/// Returns true if a condition of a broken `if` faulted: then all nodes below it are broken, and
-/// none of them ran.
+/// Returns true if a condition of a broken `if`, or the list of a broken `for-each`, faulted: then all
+/// nodes below it are broken, and none of them ran.
 fn is_condition_broken(process: &Process, node: NodeId) -> bool {
     let mut open = process.definition().node(node).children().to_vec();
     while let Some(below) = open.pop() {

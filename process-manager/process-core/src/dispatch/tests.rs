@@ -319,6 +319,7 @@ fn chain() -> Draft {
                 activity: NodeId(1),
                 output: 0,
             },
+            gathers: false,
         }];
     });
     let sequence = NodeKind::Sequence(ids(&[1, 2]));

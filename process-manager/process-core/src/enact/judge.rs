@@ -4,7 +4,7 @@ use expression::{Meter, Programs};
 use model::{ActivityId, Capture, Fault, FaultName, Now, Parse, Retry, RetryOn, Span, Value, Wall};
 use wire::attempt::{End, Failure, Outcome};
 
-use crate::enact::evaluate::{Evaluator, admit, has_room};
+use crate::enact::evaluate::{Evaluator, admit, has_room, scope};
 use crate::enact::message::command;
 use crate::enact::recompute::{judge_recomputation, lacking};
 use crate::limits;
@@ -170,13 +170,15 @@ const FAULT_STEPS_MAX: u64 = 5_000;
 
 fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
     let activity = outcome.attempt.activity;
+    let items = process.items(activity.node());
+    let scope = scope(process, &items);
     let command = process.definition().activity(activity).map(|activity| {
         let mut programs = Programs::default();
         let mut evaluator = Evaluator {
             programs: &mut programs,
             meter: Meter::up_to(FAULT_STEPS_MAX),
         };
-        let mut words = command(process, activity, &mut evaluator).unwrap_or_default();
+        let mut words = command(&scope, activity, &mut evaluator).unwrap_or_default();
         // For a shell command, only the line itself was written by the user.
         match &activity.command {
             model::Command::Shell(_) => words.split_off(words.len().saturating_sub(1)),

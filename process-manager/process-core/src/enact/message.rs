@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use expression::{ExpressionError, Programs};
+use expression::{ExpressionError, ProcessScope, Programs};
 use model::{
-    Activity, ActivityId, Artifact, AttemptId, Command, Fault, FaultName, Source, Stdin, Value,
+    Activity, ActivityId, Artifact, ArtifactKind, AttemptId, Command, Fault, FaultName, Source,
+    Staged, Stdin, Value,
 };
 use wire::attempt::{Dispatch, Stdin as WireStdin};
 
@@ -43,18 +44,20 @@ pub(crate) fn resolve(
         (ACTIVITY_VARIABLE.to_owned(), name),
         (ATTEMPT_VARIABLE.to_owned(), attempt.number.to_string()),
     ];
+    let items = process.items(activity_id.node());
+    let scope = scope(process, &items);
     for (name, value) in &activity.env {
-        let value = evaluator.text(value, process);
+        let value = evaluator.text(value, &scope);
         env.push((name.clone(), value.map_err(fault)?));
     }
     let stdin = match &activity.stdin {
         None => WireStdin::Empty,
         Some(Stdin::File(path)) => WireStdin::File(path.clone()),
-        Some(Stdin::Text(text)) => WireStdin::Text(evaluator.text(text, process).map_err(fault)?),
+        Some(Stdin::Text(text)) => WireStdin::Text(evaluator.text(text, &scope).map_err(fault)?),
     };
     Ok(Dispatch {
         attempt,
-        command: command(process, activity, evaluator).map_err(fault)?,
+        command: command(&scope, activity, evaluator).map_err(fault)?,
         env,
         stdin,
         inputs: staged(process, activity_id, activity)?,
@@ -71,7 +74,7 @@ pub(crate) fn resolve(
 }
 
 pub(crate) fn command(
-    process: &Process,
+    scope: &ProcessScope<'_>,
     activity: &Activity,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Vec<String>, ExpressionError> {
@@ -82,7 +85,7 @@ pub(crate) fn command(
             for part in parts {
                 if part.0.contains("${") {
                     let text = programs.text(part)?;
-                    words.extend(text.render_words(&scope(process), meter)?);
+                    words.extend(text.render_words(scope, meter)?);
                 } else {
                     meter.pass_bytes(part.0.len(), 0)?;
                     words.push(part.0.clone());
@@ -91,7 +94,7 @@ pub(crate) fn command(
             Ok(words)
         }
         Command::Shell(line) => {
-            let line = programs.text(line)?.render_shell(&scope(process), meter)?;
+            let line = programs.text(line)?.render_shell(scope, meter)?;
             Ok(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])
         }
     }
@@ -137,18 +140,51 @@ pub(crate) fn laid(
         })
         .collect();
     for input in &activity.inputs {
-        match produced(process, input.source) {
-            Some(Value::Artifact(artifact)) => {
-                laid.push(Laid {
-                    path: input.path.clone(),
-                    artifact,
-                    source: Some(input.source),
-                });
-            }
+        let artifact = match produced(process, input.source) {
+            Some(Value::Artifact(artifact)) => artifact,
+            // Of what was skipped nothing is gathered.
+            None if input.gathers => continue,
             Some(_) | None => return Err(missing(process, id, &input.path, input.source)),
+        };
+        let path = match input.gathers {
+            true => gathered_path(process, id, input),
+            false => input.path.clone(),
+        };
+        let is_directory = artifact.kind == ArtifactKind::Directory;
+        if matches!(input.source, Source::Item(_)) && is_directory != path.ends_with('/') {
+            let what = if is_directory {
+                "a directory"
+            } else {
+                "a file"
+            };
+            let name = &process.definition().node(id.node()).name;
+            let message = format!("{name}: input `{path}`: the item is {what}");
+            return Err(Box::new(Fault::new(FaultName::Expression, message).of(id)));
         }
+        laid.push(Laid {
+            path,
+            artifact,
+            source: Some(input.source),
+        });
     }
     Ok(laid)
+}
+
+/// The path of an output that is gathered: the directory, the name of the item, and what the output's
+/// own name ends with.
+fn gathered_path(process: &Process, reader: ActivityId, staged: &Staged) -> String {
+    let Source::Output { activity, output } = staged.source else {
+        return staged.path.clone();
+    };
+    let definition = process.definition();
+    let item = definition.item_path(activity, reader.node());
+    let maker = definition.activity(ActivityId(activity.0));
+    let produced = maker.and_then(|maker| maker.outputs.get(output as usize));
+    let extension = produced.map_or("", |produced| match produced.is_directory() {
+        true => "/",
+        false => produced.extension(),
+    });
+    format!("{}{item}{extension}", staged.path)
 }
 
 fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box<Fault> {
@@ -163,6 +199,7 @@ fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box
             let input = &definition.draft().inputs[input as usize].name;
             format!("{name}: input `{path}` is not there, because nothing was given for `{input}`")
         }
+        Source::Item(_) => format!("{name}: input `{path}`: the item is no file"),
     };
     Box::new(Fault::new(FaultName::MissingOutput, message).of(id))
 }

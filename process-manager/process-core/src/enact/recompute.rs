@@ -33,6 +33,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
                     let input = &definition.draft().inputs[input as usize].name;
                     format!("the input `{input}` of the process")
                 }
+                Some(Source::Item(_)) => format!("the item `{}`", one.path),
                 Some(Source::Output { .. }) | None => {
                     format!("the file `{}` that was given with the process", one.path)
                 }

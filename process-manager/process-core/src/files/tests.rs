@@ -46,6 +46,7 @@ fn pair() -> Draft {
         activity.inputs = vec![Staged {
             path: "in".to_owned(),
             source,
+            gathers: false,
         }];
     });
     Draft {

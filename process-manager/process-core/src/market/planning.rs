@@ -105,7 +105,7 @@ impl Market {
         let wants = |known: &Process| match step.config.lease {
             Some(_) => self.is_stranded(known, machines),
             // Machines of one program are never suspect.
-            None => self.lacks_place(known, machines),
+            None => self.lacks_place(known, machines) || known.is_unplanned(),
         };
         if self.demands.get(&id).is_some_and(is_settled) && step.cx.process(id).is_some_and(wants) {
             self.set_stage(id, Stage::Wanting);
@@ -391,7 +391,7 @@ fn is_stranded(known: &Process, machines: &Machines) -> bool {
     if plan.generation.0 == 0 || known.phase() != Phase::Running {
         return false;
     }
-    if known.index.ready.contains_key(&None) {
+    if known.is_unplanned() {
         return true;
     }
     let waits = |activity: ActivityId| match known.activity(activity).phase {

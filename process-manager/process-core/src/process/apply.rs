@@ -62,6 +62,7 @@ impl Process {
             Event::Readied(activities) => activities.iter().for_each(|&one| self.ready(one)),
             Event::Ended(ended) => self.end_attempt(ended),
             Event::Decided(flow) => self.follow(flow),
+            Event::Expanded(expanded) => self.expand(expanded),
             Event::Assigned { writes, flow, .. } => {
                 self.write(writes);
                 self.follow(flow);

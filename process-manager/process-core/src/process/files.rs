@@ -13,7 +13,7 @@ use crate::record::ActivityPhase;
 pub(crate) fn maker(source: Option<Source>) -> Option<ActivityId> {
     match source {
         Some(Source::Output { activity, .. }) => Some(ActivityId(activity.0)),
-        Some(Source::Input(_)) | None => None,
+        Some(Source::Input(_) | Source::Item(_)) | None => None,
     }
 }
 
@@ -27,7 +27,7 @@ impl Process {
     pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
         match source {
             Some(Source::Output { activity, .. }) => Some(self.holder_of(ActivityId(activity.0))),
-            Some(Source::Input(_)) | None => self.store,
+            Some(Source::Input(_) | Source::Item(_)) | None => self.store,
         }
     }
 }
@@ -134,11 +134,7 @@ impl Process {
                 needed.extend(self.makers(consumer));
             }
         }
-        for output in &self.definition.draft().outputs {
-            if let OutputSource::Produced(Source::Output { activity, .. }) = output.source {
-                needed.insert(ActivityId(activity.0));
-            }
-        }
+        needed.extend(self.sources_of_outputs());
         needed
     }
 
@@ -168,17 +164,28 @@ impl Process {
 impl Process {
     /// The activities that have completed and made files that are outputs of the process.
     pub(crate) fn makers_of_outputs(&self) -> Vec<ActivityId> {
-        let outputs = self.definition.draft().outputs.iter();
-        let makers = outputs.filter_map(|output| match output.source {
-            OutputSource::Produced(Source::Output { activity, .. }) => Some(ActivityId(activity.0)),
-            OutputSource::Produced(Source::Input(_)) | OutputSource::Expression(_) => None,
-        });
-        let mut makers: Vec<ActivityId> = makers
+        let mut makers: Vec<ActivityId> = self
+            .sources_of_outputs()
             .filter(|&maker| self.activity(maker).phase == ActivityPhase::Completed)
             .collect();
         makers.sort_unstable();
         makers.dedup();
         makers
+    }
+
+    /// The activities whose files are outputs of the process.
+    fn sources_of_outputs(&self) -> impl Iterator<Item = ActivityId> {
+        let outputs = self.definition.draft().outputs.iter();
+        let sources = outputs.flat_map(|output| match output.source {
+            OutputSource::Produced(Source::Output { activity, .. }) => vec![activity],
+            OutputSource::Gathered(Source::Output { activity, .. }) => {
+                self.definition.instances(activity)
+            }
+            OutputSource::Produced(_) | OutputSource::Gathered(_) | OutputSource::Expression(_) => {
+                Vec::new()
+            }
+        });
+        sources.map(|activity| ActivityId(activity.0))
     }
 
     pub(crate) fn recomputes_outputs(&self) -> bool {

@@ -24,6 +24,10 @@ pub(crate) struct Index {
     pub(crate) totals: Totals,
     /// Bytes of the values of all variables.
     pub(crate) variables_bytes: usize,
+    /// Bytes of all items of for-each controllers, and of their names.
+    pub(crate) items_bytes: usize,
+    /// The expansion of each for-each, by its place in the state.
+    pub(super) expanded: BTreeMap<NodeId, usize>,
     /// Activities below each controller that have ended.
     pub(crate) n_ended: Vec<u32>,
     /// Activities below each controller.
@@ -196,6 +200,11 @@ impl Process {
         self.index.ready.entry(resource).or_default().insert(turn);
     }
 
+    /// Returns true if an activity is ready that the plan in force does not know.
+    pub(crate) fn is_unplanned(&self) -> bool {
+        self.state.plan.generation.0 > 0 && self.index.ready.contains_key(&None)
+    }
+
     fn unqueue(&mut self, activity: ActivityId) {
         let (resource, turn) = self.turn(activity);
         if let Some(queue) = self.index.ready.get_mut(&resource) {
@@ -261,13 +270,41 @@ impl Process {
                 self.count_ended(activity.node());
             }
             self.note_uncopied(activity);
-            let mut at = self.definition.parent(activity.node());
-            while let Some(controller) = at {
-                self.index.n_all[controller.index()] += 1;
-                at = self.definition.parent(controller);
-            }
+            self.count_all(activity.node());
+        }
+        for at in 0..self.state.expanded.len() {
+            self.note_items(at);
         }
         self.count_needed_slots();
+    }
+
+    fn count_all(&mut self, node: NodeId) {
+        let mut at = self.definition.parent(node);
+        while let Some(controller) = at {
+            self.index.n_all[controller.index()] += 1;
+            at = self.definition.parent(controller);
+        }
+    }
+
+    fn note_items(&mut self, at: usize) {
+        let expanded = &self.state.expanded[at];
+        self.index.items_bytes += expanded.size();
+        self.index.expanded.insert(expanded.node, at);
+    }
+
+    /// Takes in the nodes beyond these many, which the last expansion has added.
+    pub(super) fn note_expanded(&mut self, n_before: usize) {
+        let n_nodes = self.definition.nodes().len();
+        self.index.n_ended.resize(n_nodes, 0);
+        self.index.n_all.resize(n_nodes, 0);
+        let definition = self.definition.clone();
+        let activities = definition.activities();
+        let first = activities.partition_point(|activity| activity.node().index() < n_before);
+        for activity in &activities[first..] {
+            self.index.totals.waiting += 1;
+            self.count_all(activity.node());
+        }
+        self.note_items(self.state.expanded.len() - 1);
     }
 }
 
@@ -379,6 +416,8 @@ fn shown(definition: &Definition) -> Vec<NodeId> {
                     |child: &&NodeId| !definition.node(**child).children().is_empty();
                 open.extend(children.iter().filter(is_controller).take(n_more));
             }
+            // Its body is one of many, and there may be more later.
+            NodeKind::ForEach(_) => shown.push(node),
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
         }
     }

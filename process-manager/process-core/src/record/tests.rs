@@ -233,6 +233,11 @@ fn events() -> Vec<Event> {
         },
         Event::FilesLost(vec![activity], resource),
         planned(Some(Wall(1_700_000_000_000_000))),
+        Event::Expanded(Box::new(Expanded {
+            node: NodeId(2),
+            items: vec![Value::Text("x".to_owned()), Value::Artifact(artifact())],
+            keys: vec!["one".to_owned(), "two".to_owned()],
+        })),
     ]
 }
 
@@ -269,6 +274,7 @@ fn name(event: &Event) -> &'static str {
         Event::Copied { .. } => "copied",
         Event::MachineLost { .. } => "machine lost",
         Event::FilesLost(..) => "files lost",
+        Event::Expanded(_) => "expanded",
     }
 }
 

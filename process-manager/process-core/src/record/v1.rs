@@ -2,6 +2,7 @@
 
 mod attempt;
 mod cache_key;
+mod expanded;
 mod flow;
 mod founded;
 mod phase;
@@ -13,6 +14,7 @@ use model::{ActivityId, Epoch, Fault, GroupId, ResourceId, Span, Value, Wall};
 
 pub use attempt::{End, Ended, Grant, Holding, Kept, Log, Outcome, PastAttempt, Verdict};
 pub use cache_key::CacheKey;
+pub use expanded::Expanded;
 pub use flow::{Flow, LinkState, NodeState};
 pub use founded::{Accepted, Founded, SEMANTICS};
 pub use phase::{ActivityPhase, Phase};
@@ -146,12 +148,18 @@ pub enum Event {
     /// need them, so the activities make them again.
     #[n(20)]
     FilesLost(#[n(0)] Vec<ActivityId>, #[n(1)] ResourceId),
+    /// The items of a for-each are known: its body has a copy for each.
+    #[n(21)]
+    Expanded(#[n(0)] Box<Expanded>),
 }
 
 impl Event {
     /// Entries that it takes in a journal, about: values of many bytes count for more than one.
     pub(crate) fn weight(&self) -> usize {
         let writes = match self {
+            Event::Expanded(expanded) => {
+                return 1 + expanded.items.len() / 4 + expanded.size() / ENTRY_BYTES;
+            }
             Event::Assigned { writes, .. } => writes,
             Event::Ended(ended) => &ended.writes,
             Event::Epoch(_)

@@ -218,6 +218,13 @@ impl Bench {
         *found.expect("it was sent").0
     }
 
+    /// The attempt that is out with this command line.
+    pub(super) fn attempt_of_line(&self, line: &str) -> AttemptId {
+        let mut held = self.held.iter();
+        let found = held.find(|(_, dispatch)| dispatch.command.join(" ") == line);
+        *found.expect("it was sent").0
+    }
+
     pub(super) fn end(&mut self, attempt: AttemptId, end: End, code: i32, stdout: &str) {
         let Some(dispatch) = self.held.get(&attempt) else {
             return;

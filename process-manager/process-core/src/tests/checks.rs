@@ -28,6 +28,7 @@ fn chain() -> Draft {
         activity.inputs = vec![Staged {
             path: "i.txt".into(),
             source: of(1),
+            gathers: false,
         }];
     });
     draft.outputs = [("first", 1), ("second", 2)]

@@ -68,6 +68,7 @@ fn pair() -> Draft {
                 activity: NodeId(1),
                 output: 0,
             },
+            gathers: false,
         }];
     });
     Draft {

@@ -102,7 +102,7 @@ fn what_is_not_understood_keeps_its_key_its_outputs_and_its_end() {
     assert!(reasons[0].contains(told), "{reasons:?}");
     let answer = bench.answer(Request::Cancel(KEY.process()));
     assert!(matches!(answer, Answer::Status(_)), "{answer:?}");
-    let Answer::Submission(submit) = bench.answer(Request::Submission(KEY.process())) else {
+    let Answer::Submission(submit, _) = bench.answer(Request::Submission(KEY.process())) else {
         panic!("no submission")
     };
     assert_eq!(submit.draft.nodes[0].children().len(), 3);
@@ -212,6 +212,7 @@ fn no_recorded_definition_makes_a_replay_panic() {
                     activity: NodeId(5),
                     output: 0,
                 },
+                gathers: false,
             }];
         });
     });

@@ -153,6 +153,36 @@ fn a_user_cancels_and_asks_about_their_own() {
 }
 
 #[test]
+fn items_do_not_take_a_user_beyond_the_quota() {
+    let ana = holder(Role::User, "ana");
+    for (activities_max, phase) in [(8, Phase::Running), (7, Phase::Faulted)] {
+        let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+            "a" => super::for_each::lines(dispatch),
+            _ => None,
+        });
+        bench.config.quota = Quota {
+            processes_max: None,
+            activities_max: Some(activities_max),
+        };
+        bench.restart();
+        // Four activities, of which two run for three items.
+        let draft = super::for_each::process("found", None);
+        let taken = submit(&mut bench, &ana, submission(KEY, draft));
+        assert_eq!(taken, Answer::Submitted(KEY.process()));
+        let known = bench.status_of(KEY);
+        assert_eq!(known.summary.phase, phase, "{activities_max}");
+        let message = "the items would add 4 activities, ana has 4 on this process manager, and may have 7 \
+                       (`user-activities-max`)";
+        for fault in &known.faults {
+            assert_eq!(
+                (fault.name.clone(), fault.message.as_str()),
+                (FaultName::TooLarge, message)
+            );
+        }
+    }
+}
+
+#[test]
 fn a_user_has_no_more_than_the_quota_allows() {
     let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
     let mut bench = Bench::new(|_| None);

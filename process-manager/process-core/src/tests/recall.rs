@@ -35,6 +35,7 @@ fn chain() -> Draft {
                 activity: NodeId(1),
                 output: 0,
             },
+            gathers: false,
         }];
     });
     edit(&mut draft.nodes[3], |activity| {

@@ -38,6 +38,7 @@ fn maker(name: &str, from: &[u32]) -> Node {
                     activity: NodeId(number),
                     output: 0,
                 },
+                gathers: false,
             })
             .collect();
     });

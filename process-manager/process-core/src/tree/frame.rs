@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use minicbor::{Decode, Encode};
 use model::{Definition, Join, NodeId, NodeKind};
 
-use super::choice;
+use super::{choice, for_each};
 use crate::record::{Flow, LinkState, NodeState};
 
 /// Something that an expression must decide. Decisions are made in this order: a link is evaluated
@@ -26,9 +26,16 @@ pub(crate) enum Decision {
     Choose(NodeId),
     /// The writes of an `assign`.
     Assign(NodeId),
+    /// The items of a `for-each`.
+    Expand(NodeId),
+    /// The first items of a `for-each`, which has a body for each.
+    Spread(NodeId),
     /// The outputs of the process, since its body has ended.
     Close,
 }
+
+/// The kind of a decision, of which a node makes one.
+type Decide = fn(NodeId) -> Decision;
 
 /// The control flow of one region.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
@@ -85,6 +92,20 @@ impl Frame {
         nodes().for_each(|node| self.note_decisions(definition, node));
     }
 
+    /// Takes in the nodes and links that a for-each has got.
+    pub(crate) fn grow(&mut self, definition: &Definition, each: NodeId) {
+        let n_before = self.nodes.len() as u32;
+        self.nodes.resize(definition.nodes().len(), NodeState::Idle);
+        self.links
+            .resize(definition.links().len(), LinkState::Unknown);
+        let added = (n_before..self.nodes.len() as u32).map(NodeId);
+        let n_incoming = added.map(|node| definition.incoming(node).len() as u32);
+        self.n_open_links.extend(n_incoming);
+        self.n_ended.resize(self.nodes.len(), 0);
+        self.agenda.remove(&Decision::Expand(each));
+        self.note_decisions(definition, each);
+    }
+
     /// Moves nodes and links as recorded. Each node that has moved is passed to `moved`.
     pub(crate) fn apply(
         &mut self,
@@ -113,18 +134,7 @@ impl Frame {
             {
                 self.n_ended[parent.index()] += 1;
             }
-            match from {
-                // If its parent is an `if`, the choice is made now.
-                NodeState::Idle => definition
-                    .parent(node)
-                    .is_some_and(|parent| self.agenda.remove(&Decision::Choose(parent))),
-                NodeState::Enabled => self.agenda.remove(&Decision::Join(node)),
-                NodeState::Running => {
-                    let is_choice = self.agenda.remove(&Decision::Choose(node));
-                    self.agenda.remove(&Decision::Assign(node)) || is_choice
-                }
-                NodeState::Done | NodeState::Skipped | NodeState::Broken => false,
-            };
+            self.forget_decisions(definition, node, from);
             moved(Moved { node, from, to });
         }
         // A link may have been the last one that a node waited for.
@@ -135,6 +145,33 @@ impl Frame {
         }
         for (node, _) in flow.nodes() {
             self.note_decisions(definition, node);
+        }
+    }
+
+    /// Takes the decisions off the agenda that a move of a node from this state has answered.
+    fn forget_decisions(&mut self, definition: &Definition, node: NodeId, from: NodeState) {
+        let (of, answered): (Option<NodeId>, &[Decide]) = match from {
+            // If its parent is an `if` or a `for-each`, that has been decided now.
+            NodeState::Idle => (
+                definition.parent(node),
+                &[Decision::Choose, Decision::Spread],
+            ),
+            NodeState::Enabled => (Some(node), &[Decision::Join]),
+            NodeState::Running => (
+                Some(node),
+                &[
+                    Decision::Choose,
+                    Decision::Assign,
+                    Decision::Expand,
+                    Decision::Spread,
+                ],
+            ),
+            NodeState::Done | NodeState::Skipped | NodeState::Broken => return,
+        };
+        if let Some(of) = of.filter(|_| !self.agenda.is_empty()) {
+            for decide in answered {
+                self.agenda.remove(&decide(of));
+            }
         }
     }
 
@@ -157,6 +194,13 @@ impl Frame {
                     NodeKind::If { children, .. } => {
                         let is_open = choice::is_open(children, |child| self.node(child));
                         is_open.then_some(Decision::Choose(node))
+                    }
+                    NodeKind::ForEach(_) if !definition.is_expanded(node) => {
+                        Some(Decision::Expand(node))
+                    }
+                    NodeKind::ForEach(each) => {
+                        let is_open = for_each::is_open(&each.children, |child| self.node(child));
+                        is_open.then_some(Decision::Spread(node))
                     }
                     NodeKind::Sequence(_)
                     | NodeKind::Parallel { .. }

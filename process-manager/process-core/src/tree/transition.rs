@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::{Definition, NodeId, NodeKind};
 
-use super::{Answer, Frame, Signal, choice, links, parallel, sequence};
+use super::{Answer, Frame, Signal, choice, for_each, links, parallel, sequence};
 use crate::record::{Flow, LinkState, NodeState};
 
 /// One transition of the controllers of a region.
@@ -109,6 +109,37 @@ impl<'a> Transition<'a> {
         self.run([chosen.map_or(Signal::Finished(node), |&child| Signal::Enable(child))])
     }
 
+    /// A for-each has a child for each item: the first ones begin, or none where there are no items.
+    pub(crate) fn spread(mut self, node: NodeId) -> Flow {
+        let children = self.definition.node(node).children();
+        let is_open = for_each::is_open(children, |child| self.node(child));
+        if self.is_ending || self.node(node) != NodeState::Running || !is_open {
+            return Flow::default();
+        }
+        if self.definition.n_items(node) == Some(0) {
+            for &child in children {
+                self.cut(child, NodeState::Skipped);
+            }
+            return self.run([Signal::Finished(node)]);
+        }
+        self.begin_items(node);
+        self.run([])
+    }
+
+    /// The next items begin, as many as may run at the same time.
+    fn begin_items(&mut self, node: NodeId) {
+        let NodeKind::ForEach(each) = &self.definition.node(node).kind else {
+            return;
+        };
+        let n_ended = self.n_ended(node) as usize;
+        let next = for_each::next(&each.children, each.at_most, n_ended, |child| {
+            self.node(child)
+        });
+        for &child in &each.children[next] {
+            self.enable(child);
+        }
+    }
+
     fn run(mut self, causes: impl IntoIterator<Item = Signal>) -> Flow {
         if self.is_ending {
             return Flow::default();
@@ -161,7 +192,10 @@ impl<'a> Transition<'a> {
                 self.queue.extend(all.map(|&child| Signal::Enable(child)));
             }
             // An expression decides.
-            NodeKind::If { .. } | NodeKind::Activity(_) | NodeKind::Assign(_) => {}
+            NodeKind::If { .. }
+            | NodeKind::ForEach(_)
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_) => {}
             NodeKind::Empty => self.queue.push_back(Signal::Finished(node)),
         }
     }
@@ -251,6 +285,12 @@ impl<'a> Transition<'a> {
                 parallel::child_ended(children.len(), n_ended, is_any_broken)
             }
             NodeKind::If { .. } => choice::child_ended(self.node(node)),
+            NodeKind::ForEach(each) => {
+                self.begin_items(parent);
+                let is_broken = |child: &NodeId| self.node(*child) == NodeState::Broken;
+                let is_any_broken = || each.children.iter().any(is_broken);
+                parallel::child_ended(each.children.len(), n_ended, is_any_broken)
+            }
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => Answer::Wait,
         };
         match answer {

@@ -69,6 +69,7 @@ fn process() -> Generated {
             activity: NodeId(3),
             output: 0,
         },
+        gathers: false,
     };
     let mut nodes = vec![
         node("q0", NodeKind::Sequence(vec![NodeId(1), NodeId(2)])),
@@ -108,6 +109,7 @@ fn process() -> Generated {
         submit: Submit::new(SubmitKey(1), draft, ""),
         meaning,
         behaviours: BTreeMap::new(),
+        instances: BTreeMap::new(),
         cores_max: 1,
     }
 }

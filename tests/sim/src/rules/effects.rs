@@ -126,7 +126,7 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::Refused(_)
         | Answer::NoRoom(_)
         | Answer::Unknown(_)
-        | Answer::Submission(_)
+        | Answer::Submission(..)
         | Answer::Forgotten(_)
         | Answer::Why(_)
         | Answer::Tail(_)

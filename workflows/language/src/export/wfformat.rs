@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activity, Definition, NodeId, NodeKind, Source, Span};
+use model::{Activity, Definition, Node, NodeId, NodeKind, Source, Span};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -21,6 +21,11 @@ pub enum ExportError {
     /// A definition without activities, which WfFormat does not allow.
     #[error("could not write WfFormat: the definition has no activities")]
     NoActivities,
+    /// A definition with bodies that are done for each item of a list.
+    #[error(
+        "could not write WfFormat: it lists each task, and those of a for-each are known when it runs"
+    )]
+    ForEach,
 }
 
 /// A definition as WfFormat 1.5 JSON: a task for each activity, an edge where one waits for
@@ -34,6 +39,10 @@ pub enum ExportError {
 pub fn wfformat(definition: &Definition) -> Result<String, ExportError> {
     if definition.activities().is_empty() {
         return Err(ExportError::NoActivities);
+    }
+    let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
+    if definition.draft().nodes.iter().any(is_each) {
+        return Err(ExportError::ForEach);
     }
     let waits = Waits::new(definition)?;
     let burns: BTreeMap<NodeId, Burn> = activities(definition)
@@ -176,6 +185,7 @@ impl Files<'_> {
                 let name = &self.definition.draft().inputs[input as usize].name;
                 return (format!("inputs/{name}"), 0);
             }
+            Source::Item(_) => unreachable!("a definition with a for-each is not written"),
         };
         let node = self.definition.node(producer);
         let NodeKind::Activity(activity) = &node.kind else {
@@ -300,7 +310,7 @@ fn told(definition: &Definition) -> Vec<(NodeId, NodeId)> {
                 .iter()
                 .filter_map(|staged| match staged.source {
                     Source::Output { activity, .. } => Some((activity, node)),
-                    Source::Input(_) => None,
+                    Source::Input(_) | Source::Item(_) => None,
                 }),
         );
     }

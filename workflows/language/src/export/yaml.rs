@@ -1,18 +1,22 @@
 //! A definition as YAML of the language, in one canonical form.
 
+mod open;
 mod values;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use model::{
-    Activity, Capture, Command, Definition, Draft, Expression, Join, Node, NodeId, NodeKind,
+    Activity, Capture, Command, Definition, Draft, Join, Link, Node, NodeId, NodeKind,
     OutputSource, Parse, Retry, Source, Span, Stdin,
 };
 
+use self::open::{Open, branches, for_each};
 use self::values::{
     duration, expression, is_printable, key, of_input, of_retry, of_variable, scalar, size,
 };
+
+use crate::show::item_name;
 
 /// Columns up to which a list or a mapping stands on one line.
 const WIDTH: usize = 100;
@@ -35,30 +39,37 @@ pub fn yaml(definition: &Definition) -> String {
 
 /// Names for controllers without one that links need.
 fn link_names(definition: &Definition) -> Vec<Option<String>> {
-    let mut names = vec![None; definition.nodes().len()];
-    let ends = definition
-        .links()
-        .iter()
-        .flat_map(|(_, link)| [link.from, link.to]);
+    let nodes = &definition.draft().nodes;
+    let mut names = vec![None; nodes.len()];
+    let ends = links(definition.draft()).flat_map(|link| [link.from, link.to]);
     let nameless: BTreeSet<NodeId> = ends
-        .filter(|end| definition.node(*end).name.is_empty())
+        .filter(|end| nodes[end.index()].name.is_empty())
         .collect();
     if nameless.is_empty() {
         return names;
     }
-    let taken: BTreeSet<&str> = definition
-        .nodes()
-        .iter()
-        .map(|node| node.name.as_str())
-        .collect();
+    let taken: BTreeSet<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     for node in nameless {
-        let mut name = format!("{}-{}", definition.node(node).keyword(), node.0);
+        let mut name = format!("{}-{}", nodes[node.index()].keyword(), node.0);
         while taken.contains(name.as_str()) {
             name.push('_');
         }
         names[node.index()] = Some(name);
     }
     names
+}
+
+fn links(draft: &Draft) -> impl Iterator<Item = &Link> {
+    let links = draft.nodes.iter().map(|node| match &node.kind {
+        NodeKind::Parallel { links, .. } => links.as_slice(),
+        NodeKind::Sequence(_)
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Activity(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => &[],
+    });
+    links.flatten()
 }
 
 struct Writer<'a> {
@@ -70,10 +81,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn head(&mut self) {
-        let (n_activities, n_links) = (
-            self.definition.activities().len(),
-            self.definition.links().len(),
-        );
+        let is_activity = |node: &&Node| matches!(node.kind, NodeKind::Activity(_));
+        let n_activities = self.draft.nodes.iter().filter(is_activity).count();
+        let n_links = links(self.draft).count();
         let _ = writeln!(
             self.text,
             "# {}: {n_activities} activities, {n_links} links. Written by xav export.",
@@ -93,7 +103,8 @@ impl Writer<'_> {
         let outputs = self.draft.outputs.iter().map(|output| {
             let value = match &output.source {
                 OutputSource::Expression(source) => expression(source),
-                OutputSource::Produced(source) => self.source(*source),
+                OutputSource::Produced(source) => self.source(*source, false),
+                OutputSource::Gathered(source) => self.source(*source, true),
             };
             (output.name.clone(), value)
         });
@@ -116,7 +127,7 @@ impl Writer<'_> {
         while let Some(next) = open.pop() {
             match next {
                 Open::Step(id, level, item) => {
-                    let node = &self.definition.nodes()[id.index()];
+                    let node = &self.draft.nodes[id.index()];
                     self.step(id, node, level, item);
                     let own = level + usize::from(item);
                     if matches!(node.kind, NodeKind::Parallel { .. }) {
@@ -128,6 +139,10 @@ impl Writer<'_> {
                     } = &node.kind
                     {
                         open.extend(branches(conditions, children, own).rev());
+                        continue;
+                    }
+                    if let NodeKind::ForEach(each) = &node.kind {
+                        open.extend(for_each(each, own + 1).rev());
                         continue;
                     }
                     let children = node.children().iter().rev();
@@ -167,6 +182,7 @@ impl Writer<'_> {
                 let first = conditions.first().map_or(String::new(), expression);
                 named(&format!("if: {first}"));
             }
+            NodeKind::ForEach(_) => named("for-each:"),
             NodeKind::Assign(_) => named("assign:"),
             NodeKind::Activity(_) => {
                 lines.push(format!("activity: {}", scalar(name)));
@@ -197,12 +213,13 @@ impl Writer<'_> {
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
             | NodeKind::Empty => {}
         }
     }
 
     fn links(&mut self, id: NodeId, level: usize) {
-        let NodeKind::Parallel { links, .. } = &self.definition.node(id).kind else {
+        let NodeKind::Parallel { links, .. } = &self.draft.nodes[id.index()].kind else {
             return;
         };
         if links.is_empty() {
@@ -212,7 +229,7 @@ impl Writer<'_> {
         for link in links {
             let label = |id: NodeId| match &self.names[id.index()] {
                 Some(name) => scalar(name),
-                None => scalar(&self.definition.node(id).name),
+                None => scalar(&self.draft.nodes[id.index()].name),
             };
             let (from, to) = (label(link.from), label(link.to));
             self.indent(level + 1, "- ");
@@ -254,7 +271,10 @@ impl Writer<'_> {
             None => {}
         }
         let inputs = activity.inputs.iter();
-        let inputs = inputs.map(|staged| (staged.path.clone(), self.source(staged.source)));
+        let inputs = inputs.map(|staged| {
+            let source = self.source(staged.source, staged.gathers);
+            (staged.path.clone(), source)
+        });
         let inputs = inputs.collect::<Vec<_>>();
         self.mapping(level, "inputs", &inputs);
         let outputs = pairs(
@@ -319,19 +339,21 @@ impl Writer<'_> {
         pairs
     }
 
-    fn source(&self, source: Source) -> String {
+    fn source(&self, source: Source, gathers: bool) -> String {
         match source {
             Source::Input(input) => {
                 format!("inputs.{}", self.draft.inputs[input as usize].name)
             }
             Source::Output { activity, output } => {
-                let node = self.definition.node(activity);
+                let node = &self.draft.nodes[activity.index()];
                 let NodeKind::Activity(producer) = &node.kind else {
                     unreachable!("a checked definition names outputs of activities only");
                 };
                 let output = &producer.outputs[output as usize].name;
-                scalar(&format!("{}.{output}", node.name))
+                let items = if gathers { "[*]" } else { "" };
+                scalar(&format!("{}{items}.{output}", node.name))
             }
+            Source::Item(body) => scalar(item_name(self.definition, body)),
         }
     }
 
@@ -415,36 +437,3 @@ impl Writer<'_> {
 
 /// Bytes of a key that YAML takes without `?` before it, with room for blanks.
 const KEY_BYTES_MAX: usize = 1_000;
-
-/// A part of the document that is not written yet: a step with its level and whether it is an item
-/// of a list, the links of a parallel, or a line between the branches of an `if`.
-enum Open {
-    Step(NodeId, usize, bool),
-    Links(NodeId, usize),
-    Line(usize, String),
-}
-
-/// The parts of an `if` after its first condition; the keys of the `if` have this level.
-fn branches(
-    conditions: &[Expression],
-    children: &[NodeId],
-    level: usize,
-) -> impl DoubleEndedIterator<Item = Open> {
-    let mut parts = Vec::new();
-    for (number, &child) in children.iter().enumerate() {
-        let (lines, deeper) = match (number, conditions.get(number)) {
-            (0, _) => (vec![(0, "then:".to_owned())], 1),
-            (_, Some(condition)) => {
-                let elif = (number == 1).then(|| (0, "elif:".to_owned()));
-                let item = (1, format!("- if: {}", expression(condition)));
-                let lines = elif.into_iter().chain([item, (2, "then:".to_owned())]);
-                (lines.collect(), 3)
-            }
-            (_, None) => (vec![(0, "else:".to_owned())], 1),
-        };
-        let lines = lines.into_iter();
-        parts.extend(lines.map(|(more, line)| Open::Line(level + more, line)));
-        parts.push(Open::Step(child, level + deeper, false));
-    }
-    parts.into_iter()
-}

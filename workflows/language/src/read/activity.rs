@@ -170,7 +170,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn truth(&mut self, at: Id) -> Option<bool> {
+    pub(super) fn truth(&mut self, at: Id) -> Option<bool> {
         match self.tree.value(at) {
             Value::Bool(truth) => Some(truth),
             Value::Null

@@ -12,9 +12,11 @@ use crate::tree::Id;
 impl Reader<'_, '_> {
     /// A problem of the definition at its place in the file; `offset` is in the text of its field.
     pub(super) fn located(&self, problem: &Problem, offset: Option<usize>) -> Diagnostic {
-        let of_name = ["not a name", "twice", "is a word of"]
-            .iter()
-            .any(|part| problem.message.contains(part));
+        // Names of steps, variables and inputs are keys; those of items are values.
+        let of_name = !problem.place.field.starts_with("for-each.")
+            && ["not a name", "twice", "is a word of"]
+                .iter()
+                .any(|part| problem.message.contains(part));
         let found = self.find(&problem.place, of_name);
         let span = match (found, offset) {
             (Target::Value(id), Some(offset)) => {
@@ -23,6 +25,7 @@ impl Reader<'_, '_> {
                 let is_expression = problem.place.node.is_none()
                     || matches!(field, "join" | "if")
                     || field.starts_with("elif.")
+                    || field.starts_with("for-each.")
                     || field.starts_with("links.")
                     || field.starts_with("assign.");
                 let text = self
@@ -48,6 +51,9 @@ impl Reader<'_, '_> {
             .and_then(|node| self.steps.get(node.index()))
             .copied();
         let base = step.unwrap_or(tree.root());
+        if let Some(found) = self.find_case(base, &place.field) {
+            return found;
+        }
         let keyword = step.and_then(|step| {
             let mut tables = STEPS.iter();
             tables.find_map(|table| tree.entry(step, table.keys[0].name))
@@ -119,6 +125,19 @@ impl Reader<'_, '_> {
             (current, rest) = (value, after);
         }
         at
+    }
+
+    /// The condition of a case, which the definition knows as that of a branch.
+    fn find_case(&self, step: Id, field: &str) -> Option<Target> {
+        let (_, cases) = self.tree.entry(step, "switch")?;
+        let items = self.tree.list(cases)?;
+        let mut conditions = (0..items.len()).map(Place::condition);
+        let case = items[conditions.position(|condition| condition == field)?];
+        let condition = self
+            .tree
+            .entry(case, "case")
+            .map(|(_, condition)| condition);
+        Some(Target::Value(condition.unwrap_or(case)))
     }
 
     /// A link, or a part of one: those that could not be read are not counted.

@@ -1,12 +1,9 @@
-//! The tree of steps, and what refers from one step to another.
+//! The tree of steps.
 
-use model::{
-    Assignment, Expression, Join, Link, Node, NodeId, NodeKind, OutputSource, Source, Staged, Value,
-};
+use model::{Assignment, Join, Node, NodeId, NodeKind};
 
 use super::{Fields, Pending, Reader};
-use crate::diagnostic::Diagnostic;
-use crate::keys::{ACTIVITY, LATER_STEPS, LINK, PARALLEL_FORM, SEQUENCE_FORM, STEPS, Table};
+use crate::keys::{ACTIVITY, LATER_STEPS, PARALLEL_FORM, SEQUENCE_FORM, STEPS, Table};
 use crate::tree::{Id, shorten};
 
 impl<'t> Reader<'t, '_> {
@@ -57,6 +54,8 @@ impl<'t> Reader<'t, '_> {
                 }
             }
             "if" => self.choice(main?, &fields),
+            "switch" => self.switch(main?),
+            "for-each" => self.for_each(id, main?),
             "assign" => NodeKind::Assign(self.assign(id, main?)),
             "empty" => {
                 let nothing = main.is_none_or(|at| {
@@ -133,6 +132,16 @@ impl<'t> Reader<'t, '_> {
             self.hint(*key, message, hint);
             return None;
         }
+        let is_of_switch = |name: &str| matches!(name, "case" | "default");
+        if let Some((key, name)) = keys.iter().find(|(_, name)| is_of_switch(name)) {
+            let message = format!("`{name}` without its `switch`");
+            self.hint(
+                *key,
+                message,
+                "it begins an item of the list below `switch:`",
+            );
+            return None;
+        }
         let place = keys.first().map_or(at, |(key, _)| *key);
         if keys
             .iter()
@@ -171,7 +180,7 @@ impl<'t> Reader<'t, '_> {
         self.literal(at, "a name")
     }
 
-    fn steps(&mut self, controller: NodeId, at: Option<Id>) -> Vec<NodeId> {
+    pub(super) fn steps(&mut self, controller: NodeId, at: Option<Id>) -> Vec<NodeId> {
         let Some(at) = at else {
             self.lost.parts_of.insert(controller);
             return Vec::new();
@@ -213,260 +222,4 @@ impl<'t> Reader<'t, '_> {
         }
         writes
     }
-
-    /// An expression, or a value that is written out as an expression.
-    fn assigned(&mut self, at: Id) -> Option<Expression> {
-        if let Some(text) = self.tree.text(at) {
-            if text.trim_start().starts_with("${") {
-                return self.expression(at, "one `${...}` or a value");
-            }
-            if text.replace("$${", "").contains("${") {
-                let message = "text around `${...}` where one expression is expected";
-                self.hint(
-                    at,
-                    message,
-                    "put it together inside: `${ 'n = ' + string(n) }`",
-                );
-                return None;
-            }
-        }
-        let value = self.tree.value(at);
-        if holds_expression(&value) {
-            let message = "an expression inside a list or a mapping";
-            self.hint(
-                at,
-                message,
-                "write the whole value as one expression: `${ [a, b] }`",
-            );
-            return None;
-        }
-        let mut source = String::new();
-        write_literal(&value, &mut source);
-        Some(Expression(source))
-    }
-
-    /// Reads the references that needed all steps to be known.
-    pub(super) fn references(&mut self) {
-        for pending in std::mem::take(&mut self.pending) {
-            match pending {
-                Pending::Links(controller, at) => self.links(controller, at),
-                Pending::Staged(activity, at) => self.staged(activity, at),
-                Pending::Output(place, at) => {
-                    // Else the placeholder stays; what is wrong has been said.
-                    if let Some(source) = self.source(at) {
-                        let output = &mut self.draft.outputs[place as usize];
-                        output.source = OutputSource::Produced(source);
-                    }
-                }
-            }
-        }
-    }
-
-    fn links(&mut self, controller: NodeId, at: Id) {
-        let mut read = Vec::new();
-        let mut places = Vec::new();
-        let n_before = self.diagnostics.n_all();
-        for &item in self.items(at, "a list of links") {
-            match self.link(item) {
-                Some(link) => {
-                    read.push(link);
-                    places.push(item);
-                }
-                None => self.lost.links = true,
-            }
-        }
-        self.lost.links |= self.diagnostics.n_all() > n_before;
-        self.links
-            .entry(controller)
-            .or_default()
-            .append(&mut places);
-        if let NodeKind::Parallel { links, .. } = &mut self.draft.nodes[controller.index()].kind {
-            links.append(&mut read);
-        }
-    }
-
-    fn link(&mut self, at: Id) -> Option<Link> {
-        let fields = self.fields(at, &LINK)?;
-        let from = fields.get("from").and_then(|at| self.named(at));
-        let to = fields.get("to").and_then(|at| self.named(at));
-        let when = fields
-            .get("when")
-            .and_then(|at| self.expression(at, "`${...}`"));
-        Some(Link {
-            from: from?,
-            to: to?,
-            when,
-        })
-    }
-
-    fn named(&mut self, at: Id) -> Option<NodeId> {
-        let name = self.text(at, "the name of a step")?;
-        if self.ambiguous.contains(name) {
-            return None;
-        }
-        if let Some(id) = self.names.get(name) {
-            return Some(*id);
-        }
-        if self.lost.has(name) {
-            return None;
-        }
-        let names = self.draft.nodes.iter().map(|node| node.name.as_str());
-        let hint = self.meant(name, names);
-        let message = format!("no step is called `{}`", shorten(name));
-        let hint = hint.unwrap_or_else(|| "a controller is named by `name:`".to_owned());
-        self.hint(at, message, hint);
-        None
-    }
-
-    fn staged(&mut self, id: NodeId, at: Id) {
-        let mut read = Vec::new();
-        for (key, value) in self.entries(at, "a mapping (path: producer.output)") {
-            let path = self.tree.text(key).unwrap_or_default().to_owned();
-            match self.source(value) {
-                Some(source) => read.push(Staged { path, source }),
-                None => self.lose(key),
-            }
-        }
-        if let NodeKind::Activity(activity) = &mut self.draft.nodes[id.index()].kind {
-            activity.inputs = read;
-        }
-    }
-
-    /// `producer.output` or `inputs.NAME`.
-    fn source(&mut self, at: Id) -> Option<Source> {
-        let wanted = "`activity.output` or `inputs.NAME`";
-        let text = self.text(at, wanted)?;
-        if text.contains("${") {
-            let message = format!("an expression where {wanted} is expected");
-            self.hint(at, message, "a file is named, not computed");
-            return None;
-        }
-        let Some((producer, output)) = text.split_once('.') else {
-            let message = format!("`{}` where {wanted} is expected", shorten(text));
-            let is_variable = self.variables.contains_key(text);
-            let hint = is_variable.then(|| format!("the variable is read by \"${{ {text} }}\""));
-            self.add(Diagnostic::error(self.tree.span(at), message).hint_if(hint));
-            return None;
-        };
-        if producer == "inputs" {
-            let inputs = &self.draft.inputs;
-            if let Some(place) = self.inputs.get(output) {
-                return Some(Source::Input(*place));
-            }
-            if self.lost.has(output) {
-                return None;
-            }
-            let hint = self.meant(output, inputs.iter().map(|input| input.name.as_str()));
-            let message = format!("the process has no input `{}`", shorten(output));
-            let hint =
-                hint.unwrap_or_else(|| "declare it under `inputs:` of the process".to_owned());
-            self.hint(at, message, hint);
-            return None;
-        }
-        if self.ambiguous.contains(producer) {
-            return None;
-        }
-        let Some(&activity) = self.names.get(producer) else {
-            if self.lost.has(producer) {
-                return None;
-            }
-            let hint = self.meant(
-                producer,
-                self.draft.nodes.iter().map(|node| node.name.as_str()),
-            );
-            let message = format!("no activity is called `{}`", shorten(producer));
-            let place = self.tree.span(at);
-            self.add(Diagnostic::error(place, message).hint_if(hint));
-            return None;
-        };
-        let node = &self.draft.nodes[activity.index()];
-        let NodeKind::Activity(declared) = &node.kind else {
-            let message = format!(
-                "`{producer}` is a {}; activities have outputs",
-                node.keyword()
-            );
-            self.error(at, message);
-            return None;
-        };
-        let place = declared
-            .outputs
-            .iter()
-            .position(|produced| produced.name == output);
-        if place.is_none() && !self.lost.has(output) {
-            let names = declared
-                .outputs
-                .iter()
-                .map(|produced| produced.name.as_str());
-            let hint = self.meant(output, names).unwrap_or_else(|| {
-                format!(
-                    "declare it there: `outputs: {{ {}: PATH }}`",
-                    shorten(output)
-                )
-            });
-            let message = format!("`{producer}` has no output `{}`", shorten(output));
-            self.hint(at, message, hint);
-        }
-        place.map(|output| Source::Output {
-            activity,
-            output: output as u32,
-        })
-    }
-}
-
-fn holds_expression(value: &Value) -> bool {
-    let open = |text: &str| text.replace("$${", "").contains("${");
-    match value {
-        Value::Text(text) => open(text),
-        Value::List(items) => items.iter().any(holds_expression),
-        Value::Map(entries) => entries
-            .iter()
-            .any(|(name, value)| open(name) || holds_expression(value)),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Artifact(_) => {
-            false
-        }
-    }
-}
-
-/// A value as the expression language writes it.
-fn write_literal(value: &Value, source: &mut String) {
-    match value {
-        Value::Null | Value::Artifact(_) => source.push_str("null"),
-        Value::Bool(value) => source.push_str(&value.to_string()),
-        Value::Int(number) => source.push_str(&number.to_string()),
-        Value::Float(number) => source.push_str(&format!("{number:?}")),
-        Value::Text(text) => write_text(text, source),
-        Value::List(items) => {
-            source.push('[');
-            for (index, item) in items.iter().enumerate() {
-                source.push_str(if index > 0 { ", " } else { "" });
-                write_literal(item, source);
-            }
-            source.push(']');
-        }
-        Value::Map(entries) => {
-            source.push('{');
-            for (index, (name, value)) in entries.iter().enumerate() {
-                source.push_str(if index > 0 { ", " } else { "" });
-                write_text(name, source);
-                source.push_str(": ");
-                write_literal(value, source);
-            }
-            source.push('}');
-        }
-    }
-}
-
-fn write_text(text: &str, source: &mut String) {
-    source.push('"');
-    for c in text.replace("$${", "${").chars() {
-        match c {
-            '"' => source.push_str("\\\""),
-            '\\' => source.push_str("\\\\"),
-            '\n' => source.push_str("\\n"),
-            '\r' => source.push_str("\\r"),
-            '\t' => source.push_str("\\t"),
-            c => source.push(c),
-        }
-    }
-    source.push('"');
 }

@@ -118,9 +118,9 @@ fn steps_are_strict() {
         &[
             "9:7: `while` is part of the language, but this version does not run it",
             "10:7: `acitvity` is not a step (did you mean `activity`?)",
-            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
-            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
-            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `activity`, `assign`, `empty`)",
+            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
+            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
+            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
             "14:7: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
             "15:32: `assign` beside `activity`: a step does one thing (write another step, `- ` before it)",
             "16:14: an empty step with something in it (write `empty:`)",
@@ -137,7 +137,7 @@ fn branches_are_strict() {
          else: { acitvity: a }",
         &[
             "9:11: `total > 3` where `${...}` is expected (an expression is written `${ ... }`)",
-            "10:13: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
+            "10:14: a number where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
             "11:7: an if without `then` (`then`: what is done where it is true)",
             "11:14: no variable is called `totl` (did you mean `total`?)",
             "15:26: no variable is called `limit` (write `inputs.limit` for the input)",
@@ -157,6 +157,35 @@ fn branches_are_strict() {
             "15:7: `activity` beside `if`: a step does one thing (the `activity` goes below `then:` of the step with `if:`)",
             "19:7: `if` beside `activity`: a step does one thing (the `activity` goes below `then:` of the step with `if:`)",
             "20:50: an `elif` without branches (leave it out)",
+        ],
+    );
+}
+
+#[test]
+fn cases_are_strict() {
+    check(
+        "    - switch:\n        - case: ${ totl > 3 }\n          do: [{ acitvity: a }]\n        - default: { empty: }\n        \
+         - cas: ${ total > 1 }\n          do: { empty: }\n        - case: ${ total > limit }\n          do: []\n        - text\n    \
+         - switch: total\n    - switch: []\n    - switch: [{ default: { empty: } }]\n    - case: ${ total > 2 }\n      do: 1\n    \
+         - name: again\n      switch: [{ case: \"${}\", do: { empty: } }]\n    - { name: again, switch: [{ case: a, default: b }] }",
+        &[
+            "10:20: no variable is called `totl` (did you mean `total`?)",
+            "11:18: `acitvity` is not a step (did you mean `activity`?)",
+            "12:11: a case behind `default` would never be done",
+            "13:11: unknown key `cas` (did you mean `case`?)",
+            "13:11: a case without `case` (`case`: the condition)",
+            "15:28: no variable is called `limit` (write `inputs.limit` for the input)",
+            "16:15: a list without steps (write `empty:` for nothing)",
+            "17:11: text where a mapping (a case) is expected",
+            "18:15: text where a list of cases is expected (write `switch:` and below it `- case: ${ value == 1 }` with its `do:`)",
+            "19:15: a switch without cases (write `empty:` for nothing)",
+            "20:18: a switch with nothing but `default` (write the steps themselves, without `switch`)",
+            "21:7: `case` without its `switch` (it begins an item of the list below `switch:`)",
+            "24:24: an empty expression",
+            "25:15: a second node is called `again` (names are unique in a definition)",
+            "25:33: unknown key `case` (the last case has `default`)",
+            "25:42: a switch with nothing but `default` (write the steps themselves, without `switch`)",
+            "25:51: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
         ],
     );
 }
@@ -228,7 +257,7 @@ fn references_are_checked() {
             "14:20: no activity is called `mak` (did you mean `make`?)",
             "14:34: `make` has no output `foud` (did you mean `found`?)",
             "14:48: the process has no input `korpus` (did you mean `corpus`?)",
-            "14:66: `make` where `activity.output` or `inputs.NAME` is expected",
+            "14:66: `make` where `activity.output` or `inputs.NAME` is expected (its outputs are `make.found`, `make.d`)",
             "14:75: an expression where `activity.output` or `inputs.NAME` is expected (a file is named, not computed)",
             "14:86: input `limit` is a int (only a file or a directory can be staged)",
             "14:103: what is staged here is a directory (write `g/`)",

@@ -12,6 +12,7 @@ fn links(definition: &Definition) -> Vec<String> {
         NodeKind::Parallel { links, .. } => links.iter(),
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => [].iter(),

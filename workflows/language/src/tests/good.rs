@@ -1,5 +1,7 @@
 //! Definitions that are accepted, and the model that each becomes.
 
+use std::path::Path;
+
 use model::{
     Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source, Span, Stdin,
     Template, Type, Value, Work,
@@ -214,6 +216,38 @@ choice
 }
 
 #[test]
+fn a_switch_is_an_if() {
+    let choice = |steps: &str| {
+        let text = format!("xavantes: 1\nname: choice\ninputs: {{ n: int }}\nbody:\n{steps}");
+        compiled(&text).definition
+    };
+    let switch = choice(
+        "  name: size
+  switch:
+    - case: ${ inputs.n > 100 }
+      do: { activity: big, run: [big] }
+    - case: ${ inputs.n > 10 }
+      do:
+        - { activity: one, run: [one] }
+        - { activity: two, run: [two] }
+    - default:
+        - { activity: small, run: [small] }
+",
+    );
+    let written_as_if = choice(
+        "  name: size
+  if: ${ inputs.n > 100 }
+  then: [{ activity: big, run: [big] }]
+  elif:
+    - if: ${ inputs.n > 10 }
+      then: { sequence: [{ activity: one, run: [one] }, { activity: two, run: [two] }] }
+  else: { activity: small, run: [small] }
+",
+    );
+    assert_eq!(switch.draft(), written_as_if.draft());
+}
+
+#[test]
 fn json_is_read_with_its_escapes() {
     let text = r#"{"xavantes": 1, "name": "j", "body": {"activity": "a",
         "run": ["echo", "\ud834\udd1e \u00e9 \/ \t", 1.50]}}"#;
@@ -272,6 +306,22 @@ fn samples_compile_without_a_word() {
             Ok(compiled) => assert!(compiled.warnings.is_empty(), "{}", compiled.warnings),
             Err(diagnostics) => panic!("{diagnostics}"),
         }
+    }
+}
+
+#[test]
+fn definitions_of_the_reference_compile() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/language.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks = page.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split("```").next());
+    // Whole ones; the first shows the head alone.
+    let whole: Vec<&str> = blocks
+        .filter(|block| block.starts_with("xavantes:") && !block.contains("[...]"))
+        .collect();
+    assert!(whole.len() >= 2, "{whole:?}");
+    for text in whole {
+        assert_eq!(compiled(text).warnings.list(), [], "{text}");
     }
 }
 

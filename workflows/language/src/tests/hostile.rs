@@ -34,6 +34,15 @@ fn deep_nesting_is_refused() {
         found[0].ends_with("nested deeper than 64 controllers"),
         "{found:?}"
     );
+    let open: String = (0..70)
+        .map(|depth| format!("{{ for-each: {{ item: x{depth}, in: [1], do: "))
+        .collect();
+    let text = format!("    - {open}{{ empty: }}{}", " } }".repeat(70));
+    let found = lines(&refused(around(&format!("{WRITER}{text}"))));
+    assert!(
+        found[0].ends_with("nested deeper than 64 controllers"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -77,6 +86,22 @@ fn errors_beyond_a_number_are_only_counted() {
 }
 
 #[test]
+fn many_wrong_sources_are_told_soon() {
+    let mut steps =
+        "    - for-each: { item: x, in: [1], do: { activity: a, run: [a], outputs: { o: o } } }\n"
+            .to_owned();
+    for n in 0..20_000 {
+        let source = ["x", "a[*]", "a[1].o", "b[*].o"][n % 4];
+        let _ = writeln!(
+            steps,
+            "    - {{ activity: r{n}, run: [x], inputs: {{ i: \"{source}\" }} }}"
+        );
+    }
+    let diagnostics = refused(around(&format!("{WRITER}{steps}")));
+    assert_eq!(diagnostics.n_all(), 20_000);
+}
+
+#[test]
 fn warnings_take_no_place_of_errors() {
     let variables: String = (0..5_000).map(|n| format!("  v{n}: int\n")).collect();
     let head = "xavantes: 1\nname: p\nbody: { activity: a, run: [a] }\nvariables:\n";
@@ -114,9 +139,9 @@ fn wide_definitions_are_read() {
 
 const GOOD: &str = "xavantes: 1
 name: p
-inputs: { limit: { type: int, default: 2 }, corpus: file }
+inputs: { limit: { type: int, default: 2 }, corpus: file, texts: list of file }
 variables: { total: int }
-outputs: { total: \"${ total }\", o: a.o }
+outputs: { total: \"${ total }\", o: a.o, all: \"c[*].o\" }
 body:
   parallel:
     - activity: a
@@ -132,6 +157,18 @@ body:
           run: [x, \"${total}\"]
           inputs: { o.txt: a.o }
           work: 1m30s
+    - for-each:
+        item: text
+        index: i
+        in: ${ inputs.texts }
+        key: ${ string(i) }
+        at-most: 3
+        do:
+          - { activity: c, run: [c, \"${i}\"], inputs: { t: text, o: a.o }, outputs: { o: o } }
+          - switch:
+              - { case: \"${ i > 3 }\", do: [{ empty: }] }
+              - default: { for-each: { item: n, in: [1, 2], parallel: false, do: { empty: } } }
+    - { activity: d, run: [d], inputs: { all/: \"c[*].o\" } }
   links:
     - { from: a, to: b }
 ";

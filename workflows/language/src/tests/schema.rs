@@ -175,6 +175,12 @@ fn example(table: &Table, key: &str) -> String {
         ("an if" | "a branch", _) => step(
             "{ name: x, join: any, if: '${ v > 1 }', then: { empty: }, elif: [{ if: '${ true }', then: { empty: } }], else: { empty: } }",
         ),
+        ("a switch" | "a case" | "the last case", _) => step(
+            "{ name: x, join: any, switch: [{ case: '${ v > 1 }', do: { empty: } }, { default: { empty: } }] }",
+        ),
+        ("a for-each", _) => step(
+            "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, do: [{ empty: }] } }",
+        ),
         ("an assign", _) => step("{ assign: { v: 1 }, name: x, join: any }"),
         ("an empty step", _) => step("{ empty: , name: x, join: any }"),
         ("a link", _) => activity("cores: 1").replace("to: x }", "to: x, when: \"${ true }\" }"),
@@ -217,6 +223,11 @@ fn every_key_is_read_and_is_in_the_schema() {
         &keys::PARALLEL_FORM,
         &keys::IF,
         &keys::BRANCH,
+        &keys::SWITCH,
+        &keys::CASE,
+        &keys::DEFAULT,
+        &keys::FOR_EACH,
+        &keys::FOR_EACH_FORM,
         &keys::ACTIVITY,
         &keys::ASSIGN,
         &keys::EMPTY,

@@ -219,6 +219,7 @@ impl Builder<'_> {
                 activity: self.node_of[self.workflow.producers[file as usize] as usize],
                 output: self.output_of[file as usize],
             },
+            gathers: false,
         });
         let inputs = inputs.collect();
         let mut names = Unique::default();

@@ -70,7 +70,7 @@ fn shown(definition: &Definition, id: NodeId) -> String {
                 .map(|link| format!(" {}>{}", name(link.from), name(link.to)));
             format!("{{{}{}}}", children.join(" "), links.collect::<String>())
         }
-        NodeKind::If { .. } => format!("<{}>", children.join(" ")),
+        NodeKind::If { .. } | NodeKind::ForEach(_) => format!("<{}>", children.join(" ")),
         NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => node.name.clone(),
     }
 }

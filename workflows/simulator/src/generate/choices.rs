@@ -54,6 +54,7 @@ fn links_of(node: &Node) -> impl Iterator<Item = (NodeId, NodeId)> + use<> {
         NodeKind::Parallel { links, .. } => links.clone(),
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => Vec::new(),

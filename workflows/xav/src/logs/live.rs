@@ -8,7 +8,7 @@ use model::{AttemptId, Definition, ProcessId};
 use wire::attempt::Tail;
 use wire::client::{Answer, AttemptStatus, Request, Status};
 
-use super::{activity, wanted};
+use super::{named, wanted};
 use crate::arguments::Logs;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
@@ -83,8 +83,8 @@ impl Follow<'_> {
         let Some(name) = self.activity else {
             return Ok(false);
         };
-        let activity = activity(name, status, self.definition)?;
-        Ok(why::is_over(activity.phase))
+        let all = named(name, status, self.definition)?;
+        Ok(all.iter().all(|activity| why::is_over(activity.phase)))
     }
 
     fn print(

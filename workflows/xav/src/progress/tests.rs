@@ -18,6 +18,7 @@ fn progress(n_running: u32) -> Progress {
         number: 1,
         resource: ResourceId::local(0),
         since: Wall(since),
+        name: None,
     };
     Progress {
         process: ProcessId(1),

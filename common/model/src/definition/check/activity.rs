@@ -69,6 +69,9 @@ pub(super) fn check_activity(
             problems.add(here, &field, format!("`{}` is staged twice", staged.path));
         }
         check_source(draft, staged.source, here, &field, problems);
+        if staged.gathers {
+            continue;
+        }
         if let Some(is_directory) = source_is_directory(draft, staged.source)
             && is_directory != staged.path.ends_with('/')
         {
@@ -172,6 +175,7 @@ pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool>
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         },
@@ -179,5 +183,7 @@ pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool>
             .inputs
             .get(index as usize)
             .map(|input| input.kind == Type::Directory),
+        // It is known when it is staged.
+        Source::Item(_) => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::bodies::Bodies;
 use super::check_tree;
 use super::links::{Read, Unordered, meet, search, unordered};
 use super::problems::Problems;
@@ -18,7 +19,7 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
         return added;
     };
     let links = followable(draft);
-    let reads = unordered(draft, &parents, &links);
+    let reads = unordered(draft, (&parents, &Bodies::new(draft, &parents)), &links);
     if reads.is_empty() {
         return added;
     }
@@ -28,14 +29,15 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
     for Read {
         reader,
         input,
-        producer,
+        ends: (from, to),
         why,
+        ..
     } in reads
     {
-        if why == Unordered::Alternatives || room == 0 || !ordered.insert((producer, reader)) {
+        if why == Unordered::Alternatives || room == 0 || !ordered.insert((from, to)) {
             continue;
         }
-        let Some((controller, ..)) = meet(producer, reader, &parents) else {
+        let Some((controller, ..)) = meet(from, to, &parents) else {
             continue;
         };
         if let NodeKind::Parallel { links, .. } = &mut draft.nodes[controller.index()].kind {
@@ -45,11 +47,8 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
                 reader,
                 input,
             });
-            links.push(Link {
-                from: producer,
-                to: reader,
-                when: None,
-            });
+            let when = None;
+            links.push(Link { from, to, when });
             room -= 1;
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::bodies::Bodies;
 use super::has_output;
 use super::problems::Problems;
 use super::words::check_expression;
@@ -20,7 +21,7 @@ pub(super) struct Links {
 
 pub(super) fn check_links(
     draft: &Draft,
-    parents: &[Option<NodeId>],
+    (parents, bodies): (&[Option<NodeId>], &Bodies<'_>),
     problems: &mut Problems,
 ) -> Links {
     let mut all = Vec::new();
@@ -62,6 +63,13 @@ pub(super) fn check_links(
                 lost = true;
                 let label = draft.nodes[link.from.index()].label();
                 problems.add(Some(id), field(""), format!("`{label}` waits for itself"));
+                continue;
+            }
+            if [link.from, link.to].map(|end| bodies.of(end)) != [bodies.of(id); 2] {
+                lost = true;
+                let message = "a link does not cross the body of a for-each";
+                let hint = "link the for-each itself, or two steps of one body by a parallel in it";
+                problems.hint(Some(id), field(""), message, hint);
                 continue;
             }
             if are_alternatives(draft, link.from, link.to, parents) {
@@ -150,16 +158,17 @@ fn alternatives(draft: &Draft, one: NodeId, other: NodeId) -> String {
 
 pub(super) fn check_producers(
     draft: &Draft,
-    parents: &[Option<NodeId>],
+    (parents, bodies): (&[Option<NodeId>], &Bodies<'_>),
     links: &[(NodeId, Link)],
     order: &Order,
     problems: &mut Problems,
 ) {
-    for read in search(unordered(draft, parents, links), order) {
+    for read in search(unordered(draft, (parents, bodies), links), order) {
         let (reader, producer) = (read.reader, read.producer);
+        let (first, then) = read.ends;
         let (from, to) = (
-            draft.nodes[producer.index()].label(),
-            draft.nodes[reader.index()].label(),
+            draft.nodes[first.index()].label(),
+            draft.nodes[then.index()].label(),
         );
         let NodeKind::Activity(activity) = &draft.nodes[reader.index()].kind else {
             continue;
@@ -170,7 +179,7 @@ pub(super) fn check_producers(
                 problems.add(Some(reader), field, alternatives(draft, producer, reader));
             }
             Unordered::No => {
-                let hint = match is_sequenced(draft, reader, producer, parents) {
+                let hint = match is_sequenced(draft, then, first, parents) {
                     true => format!("move `{from}` before `{to}`"),
                     false => format!(
                         "put both into a sequence, or add `{{ from: {from}, to: {to} }}` to the links of the parallel above them"
@@ -197,6 +206,8 @@ pub(super) struct Read {
     /// The place among the reader's inputs.
     pub(super) input: usize,
     pub(super) producer: NodeId,
+    /// The two, each as the node of the same body: the for-each itself where one of them is below it.
+    pub(super) ends: (NodeId, NodeId),
     pub(super) why: Unordered,
 }
 
@@ -215,7 +226,7 @@ pub(super) enum Unordered {
 /// on from there.
 pub(super) fn unordered(
     draft: &Draft,
-    parents: &[Option<NodeId>],
+    (parents, bodies): (&[Option<NodeId>], &Bodies<'_>),
     links: &[(NodeId, Link)],
 ) -> Vec<Read> {
     let mut linked: Vec<(NodeId, NodeId)> = Vec::with_capacity(links.len());
@@ -239,13 +250,17 @@ pub(super) fn unordered(
             if producer == reader || !has_output(draft, producer, output) {
                 continue;
             }
-            let is_linked = || {
-                let mut above = std::iter::successors(Some(reader), |at| parents[at.index()]);
-                above.any(|to| linked.binary_search(&(producer, to)).is_ok())
+            let Some(ends) = bodies.ends(producer, reader, staged.gathers) else {
+                continue;
             };
-            let why = if are_alternatives(draft, producer, reader, parents) {
+            let (first, then) = ends;
+            let is_linked = || {
+                let mut above = std::iter::successors(Some(then), |at| parents[at.index()]);
+                above.any(|to| linked.binary_search(&(first, to)).is_ok())
+            };
+            let why = if are_alternatives(draft, first, then, parents) {
                 Unordered::Alternatives
-            } else if is_sequenced(draft, producer, reader, parents) || is_linked() {
+            } else if is_sequenced(draft, first, then, parents) || is_linked() {
                 continue;
             } else {
                 Unordered::No
@@ -254,6 +269,7 @@ pub(super) fn unordered(
                 reader,
                 input,
                 producer,
+                ends,
                 why,
             });
         }
@@ -266,7 +282,7 @@ pub(super) fn search(reads: Vec<Read>, order: &Order) -> Vec<Read> {
     let mut search = order.search(ORDER_STEPS_MAX);
     let settle = |mut read: Read| {
         if read.why == Unordered::No {
-            match search.precedes(read.producer, read.reader) {
+            match search.precedes(read.ends.0, read.ends.1) {
                 Some(true) => return None,
                 Some(false) => {}
                 None => read.why = Unordered::Unknown,

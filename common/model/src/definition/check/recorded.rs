@@ -1,5 +1,6 @@
 //! Drafts that were accepted before, maybe by another version of the program.
 
+use super::bodies::{Bodies, is_around};
 use super::links::Links;
 use super::problems::Problems;
 use super::{check_tree, has_output};
@@ -15,7 +16,7 @@ pub(in crate::definition) fn recorded(draft: Draft) -> Result<Checked, Vec<Probl
     let Some(parents) = check_tree(&draft, usize::MAX, &mut problems) else {
         return Err(problems.list);
     };
-    check_references(&draft, &mut problems);
+    check_references(&draft, &Bodies::new(&draft, &parents), &mut problems);
     let links = recorded_links(&draft, &mut problems);
     if !problems.list.is_empty() {
         return Err(problems.list);
@@ -45,7 +46,7 @@ fn recorded_links(draft: &Draft, problems: &mut Problems) -> Links {
     Links { links, lost: false }
 }
 
-fn check_references(draft: &Draft, problems: &mut Problems) {
+fn check_references(draft: &Draft, bodies: &Bodies<'_>, problems: &mut Problems) {
     for (id, node) in numbered(draft) {
         match &node.kind {
             NodeKind::Sequence(children)
@@ -56,31 +57,41 @@ fn check_references(draft: &Draft, problems: &mut Problems) {
                 let message = format!("a {} without children", node.keyword());
                 problems.add(Some(id), "", message);
             }
+            NodeKind::ForEach(each) if each.children.len() != 1 => {
+                problems.add(Some(id), "", "a for-each without one body");
+            }
             NodeKind::Activity(activity) => {
                 for staged in &activity.inputs {
-                    check_source(draft, staged.source, Some(id), problems);
+                    check_source(draft, (staged.source, bodies), Some(id), problems);
                 }
             }
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => {}
         }
     }
     for output in &draft.outputs {
-        if let OutputSource::Produced(source) = output.source {
-            check_source(draft, source, None, problems);
+        if let OutputSource::Produced(source) | OutputSource::Gathered(source) = output.source {
+            check_source(draft, (source, bodies), None, problems);
         }
     }
 }
 
-fn check_source(draft: &Draft, source: Source, node: Option<NodeId>, problems: &mut Problems) {
+fn check_source(
+    draft: &Draft,
+    (source, bodies): (Source, &Bodies<'_>),
+    node: Option<NodeId>,
+    problems: &mut Problems,
+) {
     let is_there = match source {
         Source::Output { activity, output } => {
             has_output(draft, activity, output) && node != Some(activity)
         }
         Source::Input(input) => (input as usize) < draft.inputs.len(),
+        Source::Item(body) => node.is_some_and(|node| is_around(draft, bodies, body, node)),
     };
     if !is_there {
         problems.add(node, "", "what is read is not there");

@@ -1,0 +1,322 @@
+//! The growth of a definition: a body gets a copy for each item, with ids of its own.
+//!
+//! ```text
+//! submitted          s(0) ── each(1) ── p(2) ─┬ a(3)
+//!                                             └ b(4)
+//! three items        s(0) ── each(1) ─┬ p[0](2) ─┬ a[0](3)
+//!                                     │          └ b[0](4)
+//!                                     ├ p[1](5) ─┬ a[1](6)
+//!                                     │          └ b[1](7)
+//!                                     └ p[2](8) ─┬ a[2](9)
+//!                                                └ b[2](10)
+//! ```
+//! The nodes of a body have consecutive numbers, so a copy is a shift of them. Copies are made of
+//! what was submitted, so it does not matter what has grown before inside the first one.
+
+mod copies;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::limits::NODES_MAX;
+use super::{Checked, Definition, Draft, Node, NodeKind};
+use minicbor::{Decode, Encode};
+
+use crate::{ActivityId, NodeId};
+
+/// The items that a for-each runs its body for: how many, and their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Expansion {
+    /// The for-each.
+    #[n(0)]
+    pub each: NodeId,
+    /// The number of its items.
+    #[n(1)]
+    pub n_items: u32,
+    /// Their names; empty where they are numbered.
+    #[n(2)]
+    pub keys: Vec<String>,
+}
+
+/// What a definition has become since it was submitted.
+#[derive(Clone, Debug)]
+pub(super) struct Grown {
+    /// The draft as it was submitted.
+    submitted: Draft,
+    /// The links of that draft, which are the first ones of all.
+    n_links: usize,
+    /// The nodes beyond those of the draft: each is a copy of this node.
+    origins: Vec<NodeId>,
+    /// The expansion of each controller that has one.
+    expanded: BTreeMap<NodeId, Bodies>,
+}
+
+/// The bodies of one controller. The first is where the draft has it, the others follow each other.
+#[derive(Clone, Debug)]
+struct Bodies {
+    /// The first node of the second body.
+    base: u32,
+    /// Nodes of a body.
+    len: u32,
+    n_items: u32,
+    /// The names of the items; empty where they are numbers.
+    keys: Vec<String>,
+}
+
+/// A body that a node lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enclosing {
+    /// The controller.
+    pub each: NodeId,
+    /// The root of the body.
+    pub body: NodeId,
+    /// The place of its item in the list.
+    pub place: u32,
+}
+
+/// Consecutive nodes of a draft, and where their copy begins.
+#[derive(Clone, Copy)]
+struct Shift {
+    from: u32,
+    len: u32,
+    to: u32,
+}
+
+impl Shift {
+    fn of(self, node: NodeId) -> Option<NodeId> {
+        let offset = node.0.checked_sub(self.from)?;
+        (offset < self.len).then_some(NodeId(self.to + offset))
+    }
+}
+
+/// The node that stands for a node of the draft where the innermost of these bodies is.
+fn shifted(node: NodeId, bodies: &[Shift]) -> NodeId {
+    let mut found = bodies.iter().filter_map(|body| body.of(node));
+    found.next().unwrap_or(node)
+}
+
+impl Definition {
+    /// Nodes that all items of a for-each would add, or an error that says how many would be too many.
+    pub fn may_expand(&self, each: NodeId, n_items: usize) -> Result<(), String> {
+        let checked = &*self.0;
+        let origin = self.origin(each);
+        let n_body = body_len(&checked.submitted().nodes, origin);
+        let n_more = (n_body as usize).saturating_mul(n_items.saturating_sub(1));
+        let n_nodes = checked.draft.nodes.len().saturating_add(n_more);
+        match n_nodes <= NODES_MAX {
+            true => Ok(()),
+            false => Err(format!(
+                "{n_items} items with {n_body} steps each make a process of {n_nodes} steps; at most \
+                 {NODES_MAX}"
+            )),
+        }
+    }
+
+    /// Activities of one body of a for-each, as it was submitted.
+    pub fn n_in_body(&self, each: NodeId) -> u64 {
+        let nodes = &self.0.submitted().nodes;
+        let origin = self.origin(each);
+        let body = nodes[origin.index()].children().first();
+        let first = body.map_or(0, |body| body.index());
+        let inside = nodes[first..].iter().take(body_len(nodes, origin) as usize);
+        let activities = inside.filter(|node| matches!(node.kind, NodeKind::Activity(_)));
+        activities.count() as u64
+    }
+
+    /// Gives a for-each a body for each item, once. Ids are given in order, so the same expansions in
+    /// the same order give the same ids anywhere. Nothing happens where the node is no for-each, has
+    /// been expanded or would become too large. O(nodes added).
+    pub fn expand(&mut self, expansion: &Expansion) {
+        let Expansion { each, n_items, .. } = *expansion;
+        let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
+        if !self.nodes().get(each.index()).is_some_and(is_each)
+            || self.is_expanded(each)
+            || self.may_expand(each, n_items as usize).is_err()
+        {
+            return;
+        }
+        let bodies = self.shifts(each);
+        let suffix = self.suffix(each);
+        let checked = Arc::make_mut(&mut self.0);
+        checked.expand(expansion, &bodies, &suffix);
+    }
+
+    /// Returns true if the items of a for-each are known.
+    pub fn is_expanded(&self, each: NodeId) -> bool {
+        let grown = self.0.grown.as_ref();
+        grown.is_some_and(|grown| grown.expanded.contains_key(&each))
+    }
+
+    /// All activities in the order in which the tree has them, those of an item together.
+    pub fn in_order(&self) -> Vec<ActivityId> {
+        if self.0.grown.is_none() {
+            return self.activities().to_vec();
+        }
+        let mut found = Vec::with_capacity(self.activities().len());
+        let mut open = vec![NodeId(0)];
+        while let Some(node) = open.pop() {
+            let kind = &self.node(node).kind;
+            if matches!(kind, NodeKind::Activity(_)) {
+                found.push(ActivityId(node.0));
+            }
+            open.extend(self.node(node).children().iter().rev());
+        }
+        found
+    }
+
+    /// Items of a for-each, once they are known.
+    pub fn n_items(&self, each: NodeId) -> Option<u32> {
+        let bodies = self.0.grown.as_ref()?.expanded.get(&each)?;
+        Some(bodies.n_items)
+    }
+
+    /// The node of the submitted draft that a node is, or is a copy of.
+    pub fn origin(&self, node: NodeId) -> NodeId {
+        let Some(grown) = &self.0.grown else {
+            return node;
+        };
+        let beyond = node.index().checked_sub(grown.submitted.nodes.len());
+        let copied = beyond.and_then(|beyond| grown.origins.get(beyond));
+        copied.copied().unwrap_or(node)
+    }
+
+    /// The name of a node in the draft, without the items that it is run for.
+    pub fn plain_name(&self, node: NodeId) -> &str {
+        &self.0.submitted().nodes[self.origin(node).index()].name
+    }
+
+    /// The bodies that a node lies in, from the innermost outwards. A body whose items are not known
+    /// is the one of the first item.
+    pub fn enclosing(&self, node: NodeId) -> impl Iterator<Item = Enclosing> {
+        let mut at = Some(node).filter(|_| self.0.has_bodies);
+        std::iter::from_fn(move || {
+            loop {
+                let body = at?;
+                let each = self.parent(body);
+                at = each;
+                let each = each?;
+                if let NodeKind::ForEach(_) = self.node(each).kind {
+                    let place = self.place_of(each, body);
+                    return Some(Enclosing { each, body, place });
+                }
+            }
+        })
+    }
+
+    fn place_of(&self, each: NodeId, body: NodeId) -> u32 {
+        let grown = self.0.grown.as_ref();
+        let bodies = grown.and_then(|grown| grown.expanded.get(&each));
+        bodies.map_or(0, |bodies| {
+            let beyond = body.0.checked_sub(bodies.base);
+            beyond.map_or(0, |beyond| beyond / bodies.len.max(1) + 1)
+        })
+    }
+
+    /// The name of an item: its key, or its place.
+    pub fn item_name(&self, of: Enclosing) -> String {
+        let grown = self.0.grown.as_ref();
+        let bodies = grown.and_then(|grown| grown.expanded.get(&of.each));
+        let key = bodies.and_then(|bodies| bodies.keys.get(of.place as usize));
+        key.cloned().unwrap_or_else(|| of.place.to_string())
+    }
+
+    /// The names of the items that a node is run for, from the outermost inwards, with places of equal
+    /// width so that they sort as the items do; those from the body of `below` outwards are left out.
+    pub fn item_path(&self, node: NodeId, below: NodeId) -> String {
+        let around: Vec<NodeId> = self.enclosing(below).map(|outer| outer.body).collect();
+        let own = self
+            .enclosing(node)
+            .filter(|inner| !around.contains(&inner.body));
+        let grown = self.0.grown.as_ref();
+        let name = |of: Enclosing| {
+            let bodies = grown.and_then(|grown| grown.expanded.get(&of.each));
+            let key = bodies.and_then(|bodies| bodies.keys.get(of.place as usize));
+            let last = bodies.map_or(0, |bodies| bodies.n_items.saturating_sub(1));
+            let width = last.to_string().len();
+            key.cloned()
+                .unwrap_or_else(|| format!("{:0width$}", of.place))
+        };
+        let mut names: Vec<String> = own.map(name).collect();
+        names.reverse();
+        names.join("/")
+    }
+
+    /// All nodes that stand for an activity of the draft, in the order of their items; itself where
+    /// it is in no body.
+    pub fn instances(&self, of: NodeId) -> Vec<NodeId> {
+        let submitted = self.0.submitted();
+        let mut roots = Vec::new();
+        let mut at = of;
+        while let Some(parent) = self.0.parents[at.index()] {
+            if let NodeKind::ForEach(_) = submitted.nodes[parent.index()].kind {
+                roots.push((parent, at));
+            }
+            at = parent;
+        }
+        // From the outermost body inwards: the same node in each body of each level.
+        let mut found = vec![NodeId(0)];
+        let mut above = NodeId(0);
+        for (each, body) in roots.into_iter().rev() {
+            let of_each = |root: NodeId| NodeId(root.0 + (each.0 - above.0));
+            let bodies = found
+                .iter()
+                .flat_map(|&root| self.node(of_each(root)).children());
+            found = bodies.copied().collect();
+            above = body;
+        }
+        let offset = of.0 - above.0;
+        found
+            .into_iter()
+            .map(|root| NodeId(root.0 + offset))
+            .collect()
+    }
+
+    /// The bodies that a for-each lies in, innermost first, as shifts of the draft's nodes.
+    fn shifts(&self, each: NodeId) -> Vec<Shift> {
+        let nodes = &self.0.submitted().nodes;
+        let shift = |around: Enclosing| Shift {
+            from: self.origin(around.body).0,
+            len: body_len(nodes, self.origin(around.each)),
+            to: around.body.0,
+        };
+        self.enclosing(each).map(shift).collect()
+    }
+
+    /// The items that a node is run for, as its name ends: `[2][b]`.
+    fn suffix(&self, node: NodeId) -> String {
+        let items = self.enclosing(node);
+        let expanded = items.filter(|around| self.is_expanded(around.each));
+        let mut names: Vec<String> = expanded
+            .map(|around| format!("[{}]", self.item_name(around)))
+            .collect();
+        names.reverse();
+        names.concat()
+    }
+}
+
+/// Nodes of the body of a for-each of a draft.
+fn body_len(nodes: &[Node], each: NodeId) -> u32 {
+    let Some(&body) = nodes[each.index()].children().first() else {
+        return 0;
+    };
+    let mut last = body;
+    while let Some(&child) = nodes[last.index()].children().last() {
+        last = child;
+    }
+    last.0 - body.0 + 1
+}
+
+impl Checked {
+    /// The draft as it was submitted.
+    pub(super) fn submitted(&self) -> &Draft {
+        let grown = self.grown.as_ref();
+        grown.map_or(&self.draft, |grown| &grown.submitted)
+    }
+
+    pub(super) fn set_priority(&mut self, priority: i32) {
+        self.draft.priority = Some(priority);
+        if let Some(grown) = &mut self.grown {
+            grown.submitted.priority = Some(priority);
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! The growth of definitions.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn expansion(each: u32, n_items: u32, keys: &[&str]) -> Expansion {
+    Expansion {
+        each: NodeId(each),
+        n_items,
+        keys: keys.iter().map(|&key| key.to_owned()).collect(),
+    }
+}
+
+fn names(definition: &Definition) -> Vec<&str> {
+    let nodes = definition.nodes().iter();
+    nodes.map(|node| node.name.as_str()).collect()
+}
+
+/// `s(a f(s(b c)) d)`, where `c` reads `b` in its own body, and `d` gathers what `c` produces.
+fn gathering() -> Draft {
+    let mut draft = tree("s(a f(s(b c)) d)");
+    edit(&mut draft, 4, |activity| {
+        activity.inputs = vec![Staged {
+            path: "item".into(),
+            source: Source::Item(NodeId(3)),
+            gathers: false,
+        }];
+    });
+    for (reader, producer, gathers) in [(5, 4, false), (6, 5, true)] {
+        edit(&mut draft, producer, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out.txt".into(),
+            }];
+        });
+        edit(&mut draft, reader, |activity| {
+            activity.inputs = vec![Staged {
+                path: if gathers { "in/" } else { "in" }.into(),
+                source: output(producer),
+                gathers,
+            }];
+        });
+    }
+    draft
+}
+
+fn output(activity: u32) -> Source {
+    Source::Output {
+        activity: NodeId(activity),
+        output: 0,
+    }
+}
+
+fn edit(draft: &mut Draft, node: u32, change: impl FnOnce(&mut Activity)) {
+    if let NodeKind::Activity(activity) = &mut draft.nodes[node as usize].kind {
+        change(activity);
+    }
+}
+
+fn sources(definition: &Definition, activity: u32) -> Vec<Source> {
+    let activity = definition.activity(ActivityId(activity)).unwrap();
+    activity.inputs.iter().map(|input| input.source).collect()
+}
+
+#[test]
+fn a_body_has_a_copy_for_each_item_with_ids_in_order() {
+    let mut definition = gathering().check().unwrap();
+    definition.expand(&expansion(2, 3, &[]));
+    let grown = [
+        "", "a", "", "", "b[0]", "c[0]", "d", "", "b[1]", "c[1]", "", "b[2]", "c[2]",
+    ];
+    assert_eq!(names(&definition), grown);
+    assert_eq!(
+        definition.node(NodeId(2)).children(),
+        [3, 7, 10].map(NodeId)
+    );
+    assert_eq!(definition.parent(NodeId(7)), Some(NodeId(2)));
+    assert_eq!(definition.parent(NodeId(9)), Some(NodeId(7)));
+    assert_eq!(definition.origin(NodeId(11)), NodeId(4));
+    assert_eq!(definition.plain_name(NodeId(11)), "b");
+    assert_eq!(sources(&definition, 12), [output(11)]);
+    assert_eq!(sources(&definition, 6), [output(5), output(9), output(12)]);
+    assert_eq!(definition.instances(NodeId(5)), [5, 9, 12].map(NodeId));
+    assert_eq!(definition.instances(NodeId(1)), [NodeId(1)]);
+    let around: Vec<Enclosing> = definition.enclosing(NodeId(12)).collect();
+    let (each, body) = (NodeId(2), NodeId(10));
+    assert_eq!(
+        around,
+        [Enclosing {
+            each,
+            body,
+            place: 2
+        }]
+    );
+    assert_eq!(definition.draft(), &gathering());
+    assert_eq!(
+        edges_of(&definition),
+        "a>b[0] a>b[1] a>b[2] b[0]>c[0] b[1]>c[1] b[2]>c[2] c[0]>d c[1]>d c[2]>d"
+    );
+}
+
+#[test]
+fn an_activity_may_gather_from_several_of_one_body() {
+    let mut draft = gathering();
+    edit(&mut draft, 6, |activity| {
+        activity.inputs.push(Staged {
+            path: "others/".into(),
+            source: output(4),
+            gathers: true,
+        });
+    });
+    let mut definition = draft.check().unwrap();
+    definition.expand(&expansion(2, 2, &[]));
+    let all = [output(5), output(9), output(4), output(8)];
+    assert_eq!(sources(&definition, 6), all);
+}
+
+#[test]
+fn a_body_may_gather_from_another_for_each() {
+    let mut draft = tree("s(f(a) f(b) f(f(c)))");
+    edit(&mut draft, 2, |activity| {
+        activity.outputs = vec![Produced {
+            name: "out".into(),
+            path: "out".into(),
+        }];
+    });
+    for reader in [4, 7] {
+        edit(&mut draft, reader, |activity| {
+            activity.inputs = vec![Staged {
+                path: "in/".into(),
+                source: output(2),
+                gathers: true,
+            }];
+        });
+    }
+    let mut definition = draft.check().unwrap();
+    definition.expand(&expansion(1, 3, &[]));
+    let all = [output(2), output(8), output(9)];
+    definition.expand(&expansion(3, 2, &[]));
+    definition.expand(&expansion(5, 2, &[]));
+    let inner = definition.node(NodeId(5)).children()[1];
+    definition.expand(&expansion(inner.0, 2, &[]));
+    assert_eq!(definition.instances(NodeId(7)).len(), 3);
+    let readers = [NodeId(4), NodeId(7)].map(|reader| definition.instances(reader));
+    for reader in readers.concat() {
+        assert_eq!(sources(&definition, reader.0), all, "{reader}");
+    }
+}
+
+#[test]
+fn what_is_no_body_has_no_item_even_in_a_recorded_draft() {
+    for (reader, body) in [(4, 99), (4, 1), (4, 4), (6, 3)] {
+        let mut draft = gathering();
+        edit(&mut draft, reader, |activity| {
+            activity.inputs[0].source = Source::Item(NodeId(body));
+        });
+        assert!(draft.recorded().is_err(), "{reader} {body}");
+    }
+}
+
+#[test]
+fn an_expansion_happens_once_and_only_where_there_is_a_for_each() {
+    let mut definition = gathering().check().unwrap();
+    for wrong in [0, 1, 3, 99] {
+        definition.expand(&expansion(wrong, 3, &[]));
+    }
+    assert_eq!(definition.nodes().len(), 7);
+    definition.expand(&expansion(2, 0, &[]));
+    definition.expand(&expansion(2, 3, &[]));
+    assert_eq!(definition.nodes().len(), 7);
+    assert_eq!(definition.n_items(NodeId(2)), Some(0));
+    let too_many = limits::NODES_MAX / 3 + 1;
+    let error = gathering().check().unwrap().may_expand(NodeId(2), too_many);
+    assert!(error.unwrap_err().contains("at most 2000000"));
+}
+
+#[test]
+fn items_name_the_paths_that_their_outputs_are_gathered_at() {
+    let mut definition = tree("s(f(f(a)) b)").check().unwrap();
+    definition.expand(&expansion(1, 12, &[]));
+    let inner = definition.node(NodeId(1)).children()[10];
+    definition.expand(&expansion(inner.0, 2, &["x", "y-1"]));
+    let of = definition.node(inner).children()[1];
+    assert_eq!(definition.node(of).name, "a[10][y-1]");
+    assert_eq!(definition.item_path(of, NodeId(4)), "10/y-1");
+    assert_eq!(definition.item_path(of, inner), "y-1");
+    assert_eq!(definition.item_path(NodeId(3), NodeId(4)), "00/0");
+}
+
+#[test]
+fn one_output_of_a_body_is_not_read_outside_of_it() {
+    let problem = |change: &dyn Fn(&mut Draft)| {
+        let mut draft = gathering();
+        change(&mut draft);
+        draft.check().unwrap_err()[0].to_string()
+    };
+    let single = problem(&|draft| {
+        edit(draft, 6, |activity| {
+            activity.inputs[0].gathers = false;
+            activity.inputs[0].path = "in".into();
+        });
+    });
+    assert!(
+        single.contains("write `c[*].out` for all of them"),
+        "{single}"
+    );
+    let alone = problem(&|draft| edit(draft, 5, |activity| activity.inputs[0].gathers = true));
+    assert!(alone.contains("write `b.out`"), "{alone}");
+    let file = problem(&|draft| edit(draft, 6, |activity| activity.inputs[0].path = "in".into()));
+    assert!(file.contains("write `in/`"), "{file}");
+    let item = problem(&|draft| {
+        edit(draft, 6, |activity| {
+            activity.inputs[0].source = Source::Item(NodeId(3))
+        });
+    });
+    assert!(item.contains("outside of its for-each"), "{item}");
+    let link = problem(&|draft| *draft = tree("p(a f(b) | a>b)"));
+    assert!(link.contains("does not cross the body"), "{link}");
+    let below = problem(&|draft| *draft = tree("p(a f(s(b c)) | b>c)"));
+    assert!(below.contains("does not cross the body"), "{below}");
+}
+
+#[test]
+fn data_orders_a_for_each_and_whoever_reads_from_it() {
+    let mut draft = gathering();
+    draft.nodes[0].kind = NodeKind::Parallel {
+        children: vec![NodeId(1), NodeId(2), NodeId(6)],
+        links: Vec::new(),
+    };
+    edit(&mut draft, 1, |activity| {
+        activity.outputs = vec![Produced {
+            name: "out".into(),
+            path: "out.txt".into(),
+        }];
+    });
+    edit(&mut draft, 4, |activity| {
+        activity.inputs = vec![Staged {
+            path: "given".into(),
+            source: output(1),
+            gathers: false,
+        }];
+    });
+    draft.order_by_data();
+    let NodeKind::Parallel { links, .. } = &draft.nodes[0].kind else {
+        panic!("it is one");
+    };
+    let mut ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from.0, link.to.0)).collect();
+    ends.sort_unstable();
+    assert_eq!(ends, [(1, 2), (2, 6)]);
+    draft.check().unwrap();
+}
+
+/// A tree whose for-each controllers have so many items.
+#[derive(Clone, Debug)]
+enum Shape {
+    Leaf,
+    Controller(&'static str, Vec<Shape>),
+    Each(u32, Box<Shape>),
+}
+
+impl Shape {
+    /// As text, with leaves named in order; unrolled, a for-each is a parallel of its bodies.
+    fn text(&self, n_leaves: &mut u32, suffix: &str, unrolled: bool) -> String {
+        match self {
+            Shape::Leaf => {
+                *n_leaves += 1;
+                format!("a{n_leaves}{suffix}")
+            }
+            Shape::Controller(kind, children) => {
+                let texts = children.iter();
+                let texts: Vec<String> = texts
+                    .map(|child| child.text(n_leaves, suffix, unrolled))
+                    .collect();
+                format!("{kind}({})", texts.join(" "))
+            }
+            Shape::Each(_, body) if !unrolled => {
+                format!("f({})", body.text(n_leaves, suffix, unrolled))
+            }
+            Shape::Each(n_items, body) => {
+                let first = *n_leaves;
+                let texts: Vec<String> = (0..*n_items)
+                    .map(|item| {
+                        *n_leaves = first;
+                        body.text(n_leaves, &format!("{suffix}[{item}]"), unrolled)
+                    })
+                    .collect();
+                format!("p({})", texts.join(" "))
+            }
+        }
+    }
+
+    /// The items of the for-each controllers, in the order of the text.
+    fn items(&self) -> Vec<u32> {
+        match self {
+            Shape::Leaf => Vec::new(),
+            Shape::Controller(_, children) => children.iter().flat_map(Shape::items).collect(),
+            Shape::Each(n_items, body) => [*n_items].into_iter().chain(body.items()).collect(),
+        }
+    }
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    Just(Shape::Leaf).prop_recursive(4, 12, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 1..4)
+                .prop_map(|all| Shape::Controller("s", all)),
+            proptest::collection::vec(inner.clone(), 1..4)
+                .prop_map(|all| Shape::Controller("p", all)),
+            (1u32..4, inner).prop_map(|(n_items, body)| Shape::Each(n_items, Box::new(body))),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_grown_definition_has_the_order_of_one_that_is_written_out(
+        shape in shape(),
+        order in proptest::collection::vec(any::<prop::sample::Index>(), 64),
+    ) {
+        let folded = tree(&shape.text(&mut 0, "", false));
+        let eaches = (0..).zip(&folded.nodes);
+        let eaches: Vec<NodeId> = eaches
+            .filter(|(_, node)| matches!(node.kind, NodeKind::ForEach(_)))
+            .map(|(id, _)| NodeId(id))
+            .collect();
+        let items = shape.items();
+        let mut grown = folded.check().unwrap();
+        let mut order = order.into_iter().cycle();
+        loop {
+            let ids = (0..grown.nodes().len() as u32).map(NodeId);
+            let is_each = |id: &NodeId| matches!(grown.node(*id).kind, NodeKind::ForEach(_));
+            let is_ready = |id: &NodeId| {
+                is_each(id)
+                    && !grown.is_expanded(*id)
+                    && grown.enclosing(*id).all(|around| grown.is_expanded(around.each))
+            };
+            let ready: Vec<NodeId> = ids.filter(is_ready).collect();
+            if ready.is_empty() {
+                break;
+            }
+            let each = *order.next().unwrap().get(&ready);
+            let origin = grown.origin(each);
+            let at = eaches.iter().position(|&one| one == origin).unwrap();
+            grown.expand(&expansion(each.0, items[at], &[]));
+        }
+        let written = tree(&shape.text(&mut 0, "", true)).recorded().unwrap();
+        prop_assert_eq!(edges_of(&grown), edges_of(&written));
+        let all = |definition: &Definition| {
+            let activities = definition.activities().iter();
+            let mut names: Vec<String> = activities
+                .map(|activity| definition.node(activity.node()).name.clone())
+                .collect();
+            names.sort();
+            names
+        };
+        prop_assert_eq!(all(&grown), all(&written));
+    }
+}

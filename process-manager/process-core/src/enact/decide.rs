@@ -1,0 +1,224 @@
+//! The decisions of a process that an expression makes: what is written, which links are true, what
+//! runs, what a body is run for, what the process gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use expression::{ExpressionError, ProcessScope, Programs};
+use model::{Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, Source, Value};
+
+use crate::budget::DECISION_STEPS;
+use crate::enact::evaluate::{
+    Evaluator, Spot, admit, expression_fault, fault_event, has_room, produced, scope,
+};
+use crate::enact::expand::expand;
+use crate::process::Process;
+use crate::record::{Event, Phase};
+use crate::tree::Decision;
+
+/// Links that are passed in the time of one step.
+const LINKS_A_STEP: u64 = 64;
+
+/// The next event that an expression decides and the steps that this took; none if no decision is
+/// pending.
+pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Option<(Event, u64)> {
+    if process.phase() != Phase::Running {
+        return None;
+    }
+    let decision = process.state.frame.next_decision()?;
+    let mut evaluator = Evaluator::new(programs);
+    let (at, event) = match decision {
+        Decision::Assign(node) => {
+            let event = assign(process, node, &mut evaluator);
+            (Some(Spot::Node(node)), event)
+        }
+        Decision::Link(link) => {
+            let value = link_value(process, link, &mut evaluator);
+            let event = value.map(|value| Event::Decided(process.transition().link(link, value)));
+            (Some(Spot::Link(link)), event)
+        }
+        Decision::Choose(node) => {
+            let event = choose(process, node, &mut evaluator);
+            (Some(Spot::Node(node)), event)
+        }
+        Decision::Expand(node) => {
+            let event = expand(process, node, &mut evaluator);
+            (Some(Spot::Node(node)), event)
+        }
+        Decision::Spread(node) => {
+            let flow = process.transition().spread(node);
+            (None, Ok(Event::Decided(flow)))
+        }
+        Decision::Join(node) => (Some(Spot::Node(node)), join(process, node, &mut evaluator)),
+        Decision::Close => {
+            let at = now.wall;
+            let (phase, outputs) = if process.state.faults.is_empty() {
+                (Phase::Completed, close(process, &mut evaluator))
+            } else {
+                // It went on without the activities that depend on its faults.
+                (Phase::Faulted, Ok(Vec::new()))
+            };
+            let event = outputs.map(|outputs| Event::Closed { phase, at, outputs });
+            (None, event)
+        }
+    };
+    let event = event.unwrap_or_else(|fault| fault_event(process, at, fault));
+    Some((event, DECISION_STEPS + evaluator.meter.steps()))
+}
+
+fn assign(
+    process: &Process,
+    node: NodeId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let assignments = match &process.definition.node(node).kind {
+        NodeKind::Assign(assignments) => assignments.as_slice(),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Activity(_)
+        | NodeKind::Empty => &[],
+    };
+    let mut writes = Vec::new();
+    let items = process.items(node);
+    for assignment in assignments {
+        let value = evaluator
+            .value(&assignment.value, &scope(process, &items))
+            .map_err(|error| expression_fault(process, node, &error.to_string()))?;
+        let value = admit(process, assignment.variable, value)
+            .map_err(|message| expression_fault(process, node, &message))?;
+        writes.push((assignment.variable, value));
+    }
+    has_room(process, &writes).map_err(|message| expression_fault(process, node, &message))?;
+    let flow = process.transition().finish(node);
+    Ok(Event::Assigned { writes, flow })
+}
+
+fn link_value(
+    process: &Process,
+    number: u32,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<bool, Box<Fault>> {
+    let (_, link) = &process.definition.links()[number as usize];
+    let Some(when) = &link.when else {
+        return Ok(true);
+    };
+    let items = process.items(link.from);
+    evaluator
+        .condition(when, &scope(process, &items))
+        .map_err(|error| expression_fault(process, link.from, &error.to_string()))
+}
+
+fn join(
+    process: &Process,
+    node: NodeId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let definition = &process.definition;
+    let Join::When(condition) = &definition.node(node).join else {
+        return Ok(Event::Decided(process.transition().join(node, true)));
+    };
+    let fault = |error: ExpressionError| expression_fault(process, node, &error.to_string());
+    let program = evaluator.programs.of(condition).map_err(fault)?;
+    // Many links may end there; the scope needs only those that the condition reads.
+    let read: BTreeSet<&str> = program.links().collect();
+    let incoming = definition.incoming(node);
+    let links: Vec<(&str, bool)> = incoming
+        .iter()
+        .filter_map(|&number| {
+            let from = definition.links()[number as usize].1.from;
+            let name = read.get(definition.plain_name(from))?;
+            let value = process.state.frame.link_value(number).unwrap_or(false);
+            Some((*name, value))
+        })
+        .collect();
+    let items = process.items(node);
+    let scope = ProcessScope {
+        links: &links,
+        ..scope(process, &items)
+    };
+    let n_passed = incoming.len() as u64 / LINKS_A_STEP;
+    evaluator.meter.use_steps(n_passed, 0).map_err(fault)?;
+    let runs = program
+        .evaluate_bool(&scope, &mut evaluator.meter)
+        .map_err(fault)?;
+    Ok(Event::Decided(process.transition().join(node, runs)))
+}
+
+/// The first branch of an `if` whose condition is true, else the one that has no condition.
+fn choose(
+    process: &Process,
+    node: NodeId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let conditions = match &process.definition.node(node).kind {
+        NodeKind::If { conditions, .. } => conditions.as_slice(),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Activity(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => &[],
+    };
+    let items = process.items(node);
+    let mut branch = conditions.len();
+    for (number, condition) in conditions.iter().enumerate() {
+        let holds = evaluator.condition(condition, &scope(process, &items));
+        let holds = holds.map_err(|error| {
+            let message = format!("the condition `{}`: {error}", condition.0.trim());
+            expression_fault(process, node, &message)
+        })?;
+        if holds {
+            branch = number;
+            break;
+        }
+    }
+    let flow = process.transition().choose(node, branch);
+    Ok(Event::Decided(flow))
+}
+
+fn close(
+    process: &Process,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Vec<(String, Value)>, Box<Fault>> {
+    let mut outputs = Vec::new();
+    for output in &process.definition.draft().outputs {
+        let value = match &output.source {
+            OutputSource::Expression(expression) => evaluator
+                .value(expression, &scope(process, &Vec::new()))
+                .map_err(|error| {
+                    let message = format!("output `{}`: {error}", output.name);
+                    Box::new(Fault::new(FaultName::Expression, message))
+                })?,
+            OutputSource::Produced(source) => match produced(process, *source) {
+                Some(value) => value,
+                None => {
+                    let message = format!(
+                        "output `{}` was not produced, because its activity was skipped",
+                        output.name
+                    );
+                    return Err(Box::new(Fault::new(FaultName::MissingOutput, message)));
+                }
+            },
+            OutputSource::Gathered(source) => gathered(process, *source),
+        };
+        outputs.push((output.name.clone(), value));
+    }
+    Ok(outputs)
+}
+
+/// What an activity has produced for each item, by the item's name, without those for which it was
+/// skipped.
+fn gathered(process: &Process, source: Source) -> Value {
+    let Source::Output { activity, output } = source else {
+        return Value::Map(BTreeMap::new());
+    };
+    let definition = &process.definition;
+    let instances = definition.instances(activity).into_iter();
+    let produced = instances.filter_map(|activity| {
+        let artifact = process.output_of(model::ActivityId(activity.0), output)?;
+        let item = definition.item_path(activity, NodeId(0));
+        Some((item, Value::Artifact(artifact)))
+    });
+    Value::Map(produced.collect())
+}

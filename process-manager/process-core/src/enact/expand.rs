@@ -1,0 +1,119 @@
+//! The items of a for-each: its list and the names of the items, evaluated when it starts.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use expression::Meter;
+use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, VALUES_BYTES_MAX};
+use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Value};
+
+use crate::enact::evaluate::{Evaluator, expression_fault, scope};
+use crate::process::Process;
+use crate::record::{Event, Expanded};
+
+/// Items that are taken over in the time of one step.
+const ITEMS_A_STEP: u64 = 4;
+/// Steps of a list and the names of its items: enough for the longest list, some 100 ms.
+const STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
+
+/// The items of a for-each that has started. A list that is no list, or too long, is a fault.
+pub(crate) fn expand(
+    process: &Process,
+    node: NodeId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let NodeKind::ForEach(each) = &process.definition.node(node).kind else {
+        return Err(expression_fault(process, node, "it has no items"));
+    };
+    evaluator.meter = Meter::up_to(STEPS_MAX);
+    let around = process.items(node);
+    let list = evaluator.value(&each.items, &scope(process, &around));
+    let list = list.map_err(|error| expression_fault(process, node, &error.to_string()))?;
+    let Value::List(items) = list else {
+        let message = format!("`in` is a {}, not a list", list.type_name());
+        return Err(expression_fault(process, node, &message));
+    };
+    if items.len() > ITEMS_MAX {
+        let message = format!("{} items; at most {ITEMS_MAX}", items.len());
+        return Err(too_large(process, node, &message));
+    }
+    let definition = &process.definition;
+    let may = definition.may_expand(node, items.len());
+    may.map_err(|message| too_large(process, node, &message))?;
+    let n_steps = items.len() as u64 / ITEMS_A_STEP;
+    let used = evaluator.meter.use_steps(n_steps, 0);
+    used.map_err(|error| expression_fault(process, node, &error.to_string()))?;
+    let keys = keys(process, (node, each), &items, evaluator)?;
+    let expanded = Expanded { node, items, keys };
+    let n_bytes = process.index.items_bytes + expanded.size();
+    if n_bytes > VALUES_BYTES_MAX {
+        let message = format!(
+            "the items of the process take {n_bytes} bytes together; at most {VALUES_BYTES_MAX}"
+        );
+        return Err(too_large(process, node, &message));
+    }
+    Ok(Event::Expanded(Box::new(expanded)))
+}
+
+/// The names of the items; none where they are numbered.
+fn keys(
+    process: &Process,
+    (node, each): (NodeId, &ForEach),
+    items: &[Value],
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Vec<String>, Box<Fault>> {
+    let Some(key) = &each.key else {
+        return Ok(Vec::new());
+    };
+    let mut keys = Vec::with_capacity(items.len());
+    let mut seen = BTreeSet::new();
+    for (place, item) in items.iter().enumerate() {
+        let fault = |message: &str| {
+            let message = format!("the key of item {place}: {message}");
+            expression_fault(process, node, &message)
+        };
+        let mut names = process.items(node);
+        names.push((each.item.as_str(), Cow::Borrowed(item)));
+        if let Some(index) = &each.index {
+            names.push((index.as_str(), Cow::Owned(Value::Int(place as i64))));
+        }
+        let value = evaluator.value(key, &scope(process, &names));
+        let key = match value.map_err(|error| fault(&error.to_string()))? {
+            Value::Text(text) => text,
+            Value::Int(number) => number.to_string(),
+            other @ (Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Artifact(_)) => {
+                let message = format!("a {}; text or a whole number", other.type_name());
+                return Err(fault(&message));
+            }
+        };
+        if !is_name(&key) {
+            let wanted = "letters, digits, `_`, `-` and `.`, not beginning with `-` or `.`";
+            let shown: String = key.chars().take(60).collect();
+            return Err(fault(&format!("`{shown}` cannot be a name; {wanted}")));
+        }
+        if !seen.insert(key.clone()) {
+            return Err(fault(&format!("another item is called `{key}` too")));
+        }
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// Returns true if a text can be part of the names of activities and files.
+fn is_name(key: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=KEY_BYTES_MAX).contains(&key.len())
+        && key.bytes().all(is_letter)
+        && !key.starts_with(['-', '.'])
+}
+
+fn too_large(process: &Process, node: NodeId, message: &str) -> Box<Fault> {
+    let path = process.definition.path(node);
+    let message = format!("{path}: {message}");
+    Box::new(Fault::new(FaultName::TooLarge, message))
+}

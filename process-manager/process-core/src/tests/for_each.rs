@@ -1,0 +1,296 @@
+//! Processes with a `for-each`.
+
+use super::*;
+use model::{ForEach, Node};
+use std::collections::BTreeMap;
+
+fn each(items: &str, at_most: Option<u32>, body: u32) -> Node {
+    controller(NodeKind::ForEach(Box::new(ForEach {
+        item: "item".to_owned(),
+        index: Some("at".to_owned()),
+        items: Expression(items.to_owned()),
+        key: None,
+        at_most,
+        children: ids(&[body]),
+    })))
+}
+
+fn key(draft: &mut Draft, node: usize, key: &str) {
+    if let NodeKind::ForEach(each) = &mut draft.nodes[node].kind {
+        each.key = Some(Expression(key.to_owned()));
+    }
+}
+
+fn words(words: &[&str]) -> Command {
+    let words = words.iter().map(|word| Template((*word).to_owned()));
+    Command::List(words.collect())
+}
+
+/// `s(a f(s(b c)) d)`, where `a` writes its lines to `found`, `c` reads what `b` produces, and `d`
+/// gathers what `c` does.
+pub(super) fn process(items: &str, at_most: Option<u32>) -> Draft {
+    let mut draft = draft(vec![
+        controller(NodeKind::Sequence(ids(&[1, 2, 6]))),
+        leaf("a"),
+        each(items, at_most, 3),
+        controller(NodeKind::Sequence(ids(&[4, 5]))),
+        leaf("b"),
+        leaf("c"),
+        leaf("d"),
+    ]);
+    draft.variables = vec![model::Variable {
+        name: "found".to_owned(),
+        kind: model::Type::List(Box::new(model::Type::Text)),
+        initial: Value::Null,
+    }];
+    edit(&mut draft.nodes[1], |activity| {
+        activity.stdout = Some(model::Capture {
+            variable: 0,
+            parse: model::Parse::Lines,
+        });
+    });
+    for (node, name) in [(4, "b"), (5, "c")] {
+        edit(&mut draft.nodes[node], |activity| {
+            activity.command = words(&[name, "${item}", "${at}"]);
+            activity.outputs = vec![Produced {
+                name: "file".to_owned(),
+                path: "out/part.tar.gz".to_owned(),
+            }];
+        });
+    }
+    let read = |activity, path: &str, gathers| Staged {
+        path: path.to_owned(),
+        source: Source::Output {
+            activity: NodeId(activity),
+            output: 0,
+        },
+        gathers,
+    };
+    edit(&mut draft.nodes[5], |activity| {
+        activity.inputs = vec![read(4, "part", false)];
+    });
+    edit(&mut draft.nodes[6], |activity| {
+        activity.inputs = vec![read(5, "parts/", true)];
+    });
+    draft
+}
+
+/// Lines for `a`, which all others could ignore.
+pub(super) fn lines(_: &Dispatch) -> Option<(End, i32, String)> {
+    Some((End::Completed, 0, "x\ny\nz\n".to_owned()))
+}
+
+fn run(draft: Draft) -> Bench {
+    let mut bench = Bench::new(lines);
+    bench.submit(draft);
+    bench
+}
+
+/// The paths at which the gathering activity found its files.
+fn gathered(draft: Draft) -> Vec<String> {
+    let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let theirs = std::rc::Rc::clone(&seen);
+    let mut bench = Bench::new(move |dispatch| {
+        if dispatch.command == ["d"] {
+            let paths = dispatch.inputs.iter().map(|(path, _)| path.clone());
+            theirs.borrow_mut().extend(paths);
+        }
+        lines(dispatch)
+    });
+    bench.submit(draft);
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    seen.take()
+}
+
+fn fault(draft: Draft) -> String {
+    let mut bench = run(draft);
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    status.faults[0].message.clone()
+}
+
+#[test]
+fn a_body_runs_once_for_each_item_that_an_activity_found() {
+    let mut bench = run(process("found", None));
+    assert_eq!(
+        bench.end_line(),
+        "completed found=List([Text(\"x\"), Text(\"y\"), Text(\"z\")])"
+    );
+    let ran = [
+        "a", "b x 0", "b y 1", "b z 2", "c x 0", "c y 1", "c z 2", "d",
+    ];
+    let mut started = bench.started.clone();
+    started.sort();
+    assert_eq!(started, ran);
+    assert_eq!(bench.status().summary.totals.completed, 8);
+}
+
+#[test]
+fn items_run_one_after_another_where_one_may_run_at_a_time() {
+    let bench = run(process("found", Some(1)));
+    let ran = [
+        "a", "b x 0", "c x 0", "b y 1", "c y 1", "b z 2", "c z 2", "d",
+    ];
+    assert_eq!(bench.started, ran);
+}
+
+#[test]
+fn no_more_items_run_than_may() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "a" => lines(dispatch),
+        _ => None,
+    });
+    bench.slots = 8;
+    bench.submit(process("found", Some(2)));
+    let mut started = bench.started.clone();
+    started.sort();
+    assert_eq!(started, ["a", "b x 0", "b y 1"]);
+    for (command, next) in [("b x 0", "c x 0"), ("c x 0", "b z 2")] {
+        let attempt = bench.attempt_of_line(command);
+        bench.end(attempt, End::Completed, 0, "");
+        assert_eq!(bench.started.last().unwrap(), next);
+    }
+}
+
+#[test]
+fn what_items_produce_is_gathered_in_their_order() {
+    let path = |item: &str| format!("parts/{item}.tar.gz");
+    assert_eq!(gathered(process("found", None)), ["0", "1", "2"].map(path));
+    let many = process("range(11)", None);
+    let numbers: Vec<String> = (0..11).map(|item| path(&format!("{item:02}"))).collect();
+    assert_eq!(gathered(many), numbers);
+    let mut keyed = process("found", None);
+    key(&mut keyed, 2, "\"s-\" + item");
+    assert_eq!(gathered(keyed), ["s-x", "s-y", "s-z"].map(path));
+    let none = process("[]", None);
+    assert!(gathered(none).is_empty());
+}
+
+#[test]
+fn without_items_the_body_is_skipped() {
+    let mut bench = run(process("[]", None));
+    assert_eq!(bench.started, ["a", "d"]);
+    assert_eq!(
+        bench.phases(KEY),
+        ["completed", "skipped", "skipped", "completed"]
+    );
+}
+
+#[test]
+fn a_list_that_is_none_and_items_without_a_name_are_faults() {
+    assert!(fault(process("size(found)", None)).ends_with("`in` is a int, not a list"));
+    let keyed = |text: &str| {
+        let mut draft = process("found", None);
+        key(&mut draft, 2, text);
+        fault(draft)
+    };
+    assert!(keyed("\"../\" + item").contains("`../x` cannot be a name"));
+    assert!(keyed("\"same\"").ends_with("another item is called `same` too"));
+    assert!(keyed("[item]").contains("text or a whole number"));
+}
+
+#[test]
+fn items_are_kept_over_a_restart_and_a_snapshot() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command.join(" ").as_str() {
+        "c y 1" => None,
+        _ => lines(dispatch),
+    });
+    bench.submit(process("found", None));
+    let before = bench.phases(KEY);
+    bench.restart();
+    assert_eq!(bench.phases(KEY), before);
+    let attempt = bench.attempt_of_line("c y 1");
+    bench.end(attempt, End::Completed, 0, "");
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    assert_eq!(bench.started.last().unwrap(), "d");
+}
+
+/// `s(f(s(g(b) c)) d)`, where `c` gathers what `b` does in its own item, and `d` all of `b`.
+fn nested() -> Draft {
+    let mut draft = process("[[1, 2], [], [3]]", None);
+    let at = |activity: u32, path: &str| Staged {
+        path: path.to_owned(),
+        source: Source::Output {
+            activity: NodeId(activity),
+            output: 0,
+        },
+        gathers: true,
+    };
+    let mut nodes = vec![
+        controller(NodeKind::Sequence(ids(&[1, 6]))),
+        each("[[1, 2], [], [3]]", None, 2),
+        controller(NodeKind::Sequence(ids(&[3, 5]))),
+        each("item", None, 4),
+        draft.nodes[4].clone(),
+        draft.nodes[5].clone(),
+        draft.nodes[6].clone(),
+    ];
+    if let NodeKind::ForEach(inner) = &mut nodes[3].kind {
+        inner.item = "one".to_owned();
+        inner.index = None;
+    }
+    edit(&mut nodes[4], |activity| {
+        activity.command = words(&["b", "${one}"]);
+    });
+    edit(&mut nodes[5], |activity| {
+        activity.command = words(&["c", "${size(item)}"]);
+        activity.inputs = vec![at(4, "own/")];
+    });
+    edit(&mut nodes[6], |activity| {
+        activity.inputs = vec![at(4, "parts/")];
+    });
+    draft.nodes = nodes;
+    draft.variables.clear();
+    draft
+}
+
+#[test]
+fn bodies_within_bodies_have_items_of_their_own() {
+    let seen = std::rc::Rc::new(std::cell::RefCell::new(BTreeMap::new()));
+    let theirs = std::rc::Rc::clone(&seen);
+    let mut bench = Bench::new(move |dispatch| {
+        let paths = dispatch.inputs.iter().map(|(path, _)| path.clone());
+        let paths: Vec<String> = paths.collect();
+        theirs
+            .borrow_mut()
+            .insert(dispatch.command.join(" "), paths.join(" "));
+        lines(dispatch)
+    });
+    bench.submit(nested());
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    let seen = seen.take();
+    let shown: Vec<String> = seen
+        .iter()
+        .map(|(line, paths)| format!("{line}: {paths}"))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "b 1: ",
+            "b 2: ",
+            "b 3: ",
+            "c 0: ",
+            "c 1: own/0.tar.gz",
+            "c 2: own/0.tar.gz own/1.tar.gz",
+            "d: parts/0/0.tar.gz parts/0/1.tar.gz parts/2/0.tar.gz",
+        ]
+    );
+}
+
+#[test]
+fn where_a_process_goes_on_a_fault_breaks_one_item() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command.join(" ").as_str() {
+        "b y 1" => Some((failed(FaultName::ExitCode), 1, String::new())),
+        _ => lines(dispatch),
+    });
+    let submit = wire::client::Submit {
+        keep_going: true,
+        ..submission(KEY, process("found", Some(1)))
+    };
+    bench.submit_as(submit);
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    assert_eq!(status.faults.len(), 1);
+    let ran = ["a", "b x 0", "c x 0", "b y 1", "b z 2", "c z 2"];
+    assert_eq!(bench.started, ran);
+}

@@ -1,0 +1,305 @@
+//! What refers from one step to another: links, and the sources of files.
+
+use model::{Link, NodeId, NodeKind, OutputSource, Source, Staged, Type};
+
+use super::for_each::{Bodies, for_each};
+use super::{Pending, Reader};
+use crate::diagnostic::Diagnostic;
+use crate::keys::LINK;
+use crate::limits::DIAGNOSTICS_MAX;
+use crate::tree::{Id, shorten};
+
+/// What a file may come from.
+const SOURCES: &str = "`activity.output` or `inputs.NAME`";
+
+impl Reader<'_, '_> {
+    /// Reads the references that needed all steps to be known.
+    pub(super) fn references(&mut self) {
+        let bodies = Bodies::of(&self.draft);
+        for pending in std::mem::take(&mut self.pending) {
+            match pending {
+                Pending::Links(controller, at) => self.links(controller, at),
+                Pending::Staged(activity, at) => self.staged(activity, at, &bodies),
+                Pending::Output(place, at) => {
+                    // Else the placeholder stays; what is wrong has been said.
+                    if let Some((source, gathers)) = self.source(at, None, &bodies) {
+                        let output = &mut self.draft.outputs[place as usize];
+                        output.source = match gathers {
+                            true => OutputSource::Gathered(source),
+                            false => OutputSource::Produced(source),
+                        };
+                    }
+                }
+            }
+        }
+    }
+
+    fn staged(&mut self, id: NodeId, at: Id, bodies: &Bodies) {
+        let mut read = Vec::new();
+        for (key, value) in self.entries(at, "a mapping (path: producer.output)") {
+            let path = self.tree.text(key).unwrap_or_default().to_owned();
+            match self.source(value, Some(id), bodies) {
+                Some((source, gathers)) => read.push(Staged {
+                    path,
+                    source,
+                    gathers,
+                }),
+                None => self.lose(key),
+            }
+        }
+        if let NodeKind::Activity(activity) = &mut self.draft.nodes[id.index()].kind {
+            activity.inputs = read;
+        }
+    }
+
+    /// `producer.output`, `producer[*].output` for that of each item, `inputs.NAME`, or the item of
+    /// a for-each around the reader. True if it is that of each item.
+    fn source(
+        &mut self,
+        at: Id,
+        reader: Option<NodeId>,
+        bodies: &Bodies,
+    ) -> Option<(Source, bool)> {
+        let text = self.text(at, SOURCES)?;
+        if text.contains("${") {
+            let message = format!("an expression where {SOURCES} is expected");
+            let inner = text
+                .trim()
+                .strip_prefix("${")
+                .and_then(|text| text.strip_suffix('}'));
+            let is_item = |name: &&str| bodies.items(&self.draft, reader).any(|item| item == *name);
+            let hint = match inner.map(str::trim).filter(is_item) {
+                Some(item) => format!("write `{item}`"),
+                None => "a file is named, not computed".to_owned(),
+            };
+            self.hint(at, message, hint);
+            return None;
+        }
+        if let Some((producer, rest)) = text.split_once('[') {
+            let source = self.gathered(at, producer, rest)?;
+            return Some((source, true));
+        }
+        if let Some(reader) = reader
+            && let Some(each) = bodies.find(&self.draft, reader, |each| each.item == text)
+        {
+            return Some((self.item(at, each)?, false));
+        }
+        let Some((producer, output)) = text.split_once('.') else {
+            self.not_a_source(at, text, reader, bodies);
+            return None;
+        };
+        if producer == "inputs" {
+            return Some((self.input_source(at, output)?, false));
+        }
+        let item = reader
+            .and_then(|reader| bodies.find(&self.draft, reader, |each| each.item == producer));
+        if item.is_some() && !self.names.contains_key(producer) {
+            let message = format!("`{producer}` is an item, and no part of an item is a file");
+            self.hint(at, message, format!("write `{producer}` for all of it"));
+            return None;
+        }
+        Some((self.output_source(at, producer, output)?, false))
+    }
+
+    fn not_a_source(&mut self, at: Id, text: &str, reader: Option<NodeId>, bodies: &Bodies) {
+        let message = format!("`{}` where {SOURCES} is expected", shorten(text));
+        let read_by = |what: &str| format!("the {what} is read by \"${{ {text} }}\"");
+        let is_index =
+            |id| bodies.find(&self.draft, id, |each| each.index.as_deref() == Some(text));
+        let hint = if self.variables.contains_key(text) {
+            Some(read_by("variable"))
+        } else if reader.and_then(is_index).is_some() {
+            Some(read_by("index"))
+        } else if self.names.contains_key(text) && !self.ambiguous.contains(text) {
+            self.outputs_of(text, ".")
+        } else if self.diagnostics.list().len() >= DIAGNOSTICS_MAX {
+            None
+        } else {
+            let nodes = 0..self.draft.nodes.len() as u32;
+            let mut all = nodes.filter_map(|id| for_each(&self.draft, NodeId(id)));
+            let is_outside = all.any(|each| each.item == text) && !self.lost.has(text);
+            match is_outside {
+                true => Some(format!("the item `{text}` is known in its for-each alone")),
+                false => self.meant(text, bodies.items(&self.draft, reader)),
+            }
+        };
+        self.add(Diagnostic::error(self.tree.span(at), message).hint_if(hint));
+    }
+
+    /// A hint with the outputs of an activity, if it has some.
+    fn outputs_of(&self, name: &str, between: &str) -> Option<String> {
+        let node = &self.draft.nodes[self.names.get(name)?.index()];
+        let NodeKind::Activity(activity) = &node.kind else {
+            return None;
+        };
+        let shown = activity.outputs.iter().take(5);
+        let shown: Vec<String> = shown
+            .map(|output| format!("`{name}{between}{}`", output.name))
+            .collect();
+        (!shown.is_empty()).then(|| format!("its outputs are {}", shown.join(", ")))
+    }
+
+    /// `producer[*].output`; `rest` is what follows the first bracket.
+    fn gathered(&mut self, at: Id, producer: &str, rest: &str) -> Option<Source> {
+        let (items, after) = rest.split_once(']').unwrap_or((rest, ""));
+        let wanted = "`activity[*].output`";
+        let again = after.trim_start_matches("[*]");
+        let output = again.strip_prefix('.').unwrap_or_default();
+        if items != "*" {
+            let message = "the output of one item cannot be named outside of its for-each";
+            let output = if output.is_empty() { "OUTPUT" } else { output };
+            let all = shorten(&format!("{producer}[*].{output}"));
+            self.hint(at, message, format!("write `{all}` for those of all items"));
+            return None;
+        }
+        if again.len() < after.len() {
+            let all = shorten(&format!("{producer}[*].{output}"));
+            let message = "`[*]` stands for the items of all for-eachs, within each other too";
+            self.hint(at, message, format!("write it once: `{all}`"));
+            return None;
+        }
+        if output.is_empty() {
+            let written = shorten(&format!("{producer}[{rest}"));
+            let message = format!("`{written}` where {wanted} is expected");
+            let hint = self.outputs_of(producer, "[*].");
+            self.add(Diagnostic::error(self.tree.span(at), message).hint_if(hint));
+            return None;
+        }
+        if producer == "inputs" {
+            let message = "the inputs of the process are none of many items";
+            self.hint(at, message, format!("write `inputs.{}`", shorten(output)));
+            return None;
+        }
+        self.output_source(at, producer, output)
+    }
+
+    /// The item of a for-each, as a file.
+    fn item(&mut self, at: Id, each: NodeId) -> Option<Source> {
+        let each = for_each(&self.draft, each)?;
+        let body = *each.children.first()?;
+        let (name, kind) = (each.item.clone(), self.item_kind(&each.items));
+        if let Some(kind) = kind.filter(|kind| !matches!(kind, Type::File | Type::Directory)) {
+            let message = format!("`{name}` is a {kind}");
+            let hint = "only a file or a directory can be staged";
+            self.hint(at, message, hint);
+            return None;
+        }
+        Some(Source::Item(body))
+    }
+
+    fn input_source(&mut self, at: Id, name: &str) -> Option<Source> {
+        if let Some(place) = self.inputs.get(name) {
+            return Some(Source::Input(*place));
+        }
+        if self.lost.has(name) {
+            return None;
+        }
+        let inputs = &self.draft.inputs;
+        let hint = self.meant(name, inputs.iter().map(|input| input.name.as_str()));
+        let message = format!("the process has no input `{}`", shorten(name));
+        let hint = hint.unwrap_or_else(|| "declare it under `inputs:` of the process".to_owned());
+        self.hint(at, message, hint);
+        None
+    }
+
+    fn output_source(&mut self, at: Id, producer: &str, output: &str) -> Option<Source> {
+        let activity = self.producer(at, producer)?;
+        let node = &self.draft.nodes[activity.index()];
+        let NodeKind::Activity(declared) = &node.kind else {
+            let message = format!(
+                "`{producer}` is a {}; activities have outputs",
+                node.keyword()
+            );
+            self.error(at, message);
+            return None;
+        };
+        let outputs = &declared.outputs;
+        let place = outputs.iter().position(|produced| produced.name == output);
+        if place.is_none() && !self.lost.has(output) {
+            let names = outputs.iter().map(|produced| produced.name.as_str());
+            let hint = self.meant(output, names).unwrap_or_else(|| {
+                let name = shorten(output);
+                format!("declare it there: `outputs: {{ {name}: PATH }}`")
+            });
+            let message = format!("`{producer}` has no output `{}`", shorten(output));
+            self.hint(at, message, hint);
+        }
+        place.map(|output| Source::Output {
+            activity,
+            output: output as u32,
+        })
+    }
+
+    fn producer(&mut self, at: Id, name: &str) -> Option<NodeId> {
+        if self.ambiguous.contains(name) {
+            return None;
+        }
+        if let Some(&activity) = self.names.get(name) {
+            return Some(activity);
+        }
+        if !self.lost.has(name) {
+            let nodes = self.draft.nodes.iter();
+            let hint = self.meant(name, nodes.map(|node| node.name.as_str()));
+            let message = format!("no activity is called `{}`", shorten(name));
+            let place = self.tree.span(at);
+            self.add(Diagnostic::error(place, message).hint_if(hint));
+        }
+        None
+    }
+
+    fn links(&mut self, controller: NodeId, at: Id) {
+        let mut read = Vec::new();
+        let mut places = Vec::new();
+        let n_before = self.diagnostics.n_all();
+        for &item in self.items(at, "a list of links") {
+            match self.link(item) {
+                Some(link) => {
+                    read.push(link);
+                    places.push(item);
+                }
+                None => self.lost.links = true,
+            }
+        }
+        self.lost.links |= self.diagnostics.n_all() > n_before;
+        self.links
+            .entry(controller)
+            .or_default()
+            .append(&mut places);
+        if let NodeKind::Parallel { links, .. } = &mut self.draft.nodes[controller.index()].kind {
+            links.append(&mut read);
+        }
+    }
+
+    fn link(&mut self, at: Id) -> Option<Link> {
+        let fields = self.fields(at, &LINK)?;
+        let from = fields.get("from").and_then(|at| self.named(at));
+        let to = fields.get("to").and_then(|at| self.named(at));
+        let when = fields
+            .get("when")
+            .and_then(|at| self.expression(at, "`${...}`"));
+        Some(Link {
+            from: from?,
+            to: to?,
+            when,
+        })
+    }
+
+    fn named(&mut self, at: Id) -> Option<NodeId> {
+        let name = self.text(at, "the name of a step")?;
+        if self.ambiguous.contains(name) {
+            return None;
+        }
+        if let Some(id) = self.names.get(name) {
+            return Some(*id);
+        }
+        if self.lost.has(name) {
+            return None;
+        }
+        let names = self.draft.nodes.iter().map(|node| node.name.as_str());
+        let hint = self.meant(name, names);
+        let message = format!("no step is called `{}`", shorten(name));
+        let hint = hint.unwrap_or_else(|| "a controller is named by `name:`".to_owned());
+        self.hint(at, message, hint);
+        None
+    }
+}

@@ -1,0 +1,348 @@
+//! A part of a random process becomes the body of a `for-each`.
+//!
+//! What that means is another process without one: the body is there as often as there are items,
+//! under the numbers that a process manager gives to the copies.
+
+use model::{
+    Activity, Draft, Expression, ForEach, Join, Node, NodeId, NodeKind, OutputSource, Source,
+    Staged, Template,
+};
+
+use super::{Generated, behind};
+use crate::meaning::{Condition, Meaning, Term};
+use crate::random::{Random, Rate};
+
+/// Parts of a process that are looked at for one that can be a body.
+const TRIES: usize = 8;
+/// Items at most: enough for names of two digits now and then.
+const ITEMS: [(u64, u64); 4] = [(1, 3), (2, 5), (8, 12), (0, 1)];
+/// Bodies that run one after another, where no fault lets a process go on.
+const IN_A_ROW: Rate = Rate::percent(25);
+
+/// A process with a `for-each`.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// The process as it is submitted.
+    pub submitted: Generated,
+    /// The process that it stands for.
+    pub unrolled: Generated,
+}
+
+/// A part of a process and what it is run for.
+struct Body {
+    /// The root of the body, which becomes the number of the `for-each`.
+    root: NodeId,
+    len: u32,
+    items: Vec<i64>,
+    at_most: Option<u32>,
+}
+
+/// Makes a part of a process the body of a `for-each`; none where no part can be.
+pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
+    let nodes = &generated.submit.draft.nodes;
+    if nodes.len() < 3 {
+        return None;
+    }
+    let roots = (0..TRIES).map(|_| NodeId(1 + random.index(nodes.len() - 1) as u32));
+    let roots: Vec<NodeId> = roots.collect();
+    let root = roots.into_iter().find(|&root| fits(generated, root))?;
+    let (least, most) = ITEMS[random.index(ITEMS.len())];
+    let n_items = random.between(least, most);
+    let may_queue = !generated.submit.keep_going && random.happens(IN_A_ROW);
+    let body = Body {
+        root,
+        len: behind(nodes, root) - root.0,
+        items: (0..n_items).map(|_| random.below(100) as i64).collect(),
+        at_most: match (may_queue, random.below(3)) {
+            (true, _) => Some(1),
+            (false, 0) => Some(random.between(2, 4) as u32),
+            (false, _) => None,
+        },
+    };
+    let mut moved = generated.clone();
+    body.insert(&mut moved);
+    Some(Folded {
+        submitted: body.submitted(moved.clone()),
+        unrolled: body.unrolled(moved),
+    })
+}
+
+/// A body has no link to elsewhere, and writes no variable: nobody could say in which order.
+fn fits(generated: &Generated, root: NodeId) -> bool {
+    let draft = &generated.submit.draft;
+    let end = behind(&draft.nodes, root);
+    let inside = |node: NodeId| (root.0..end).contains(&node.0);
+    let is_closed = draft.nodes.iter().enumerate().all(|(index, node)| {
+        let NodeKind::Parallel { links, .. } = &node.kind else {
+            return true;
+        };
+        let own = inside(NodeId(index as u32));
+        let mut links = links.iter();
+        links.all(|link| [link.from, link.to].map(inside) == [own; 2])
+    });
+    let writes = |node: &Node| match &node.kind {
+        NodeKind::Activity(activity) => activity.stdout.is_some(),
+        NodeKind::Assign(_) => true,
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Empty => false,
+    };
+    let is_joined = draft.nodes[root.index()].join != Join::All;
+    let mut below = draft.nodes[root.index()..end as usize].iter();
+    let runs = below
+        .clone()
+        .any(|node| matches!(node.kind, NodeKind::Activity(_)));
+    is_closed && !is_joined && runs && !below.any(writes)
+}
+
+impl Body {
+    /// Makes room for the controller: what is at or behind the body has the next number.
+    fn insert(&self, generated: &mut Generated) {
+        let next = |node: NodeId| NodeId(node.0 + u32::from(node >= self.root));
+        let draft = &mut generated.submit.draft;
+        for node in &mut draft.nodes {
+            renumber(node, &next);
+        }
+        let node = |name: &str, kind| Node {
+            name: name.to_owned(),
+            kind,
+            join: Join::All,
+        };
+        draft
+            .nodes
+            .insert(self.root.index(), node("", NodeKind::Empty));
+        for output in &mut draft.outputs {
+            if let OutputSource::Produced(Source::Output { activity, .. }) = &mut output.source {
+                *activity = next(*activity);
+            }
+        }
+        // Children that were the body are the controller now.
+        let (root, body) = (self.root, next(self.root));
+        let above = &mut draft.nodes[..root.index()];
+        for child in above.iter_mut().flat_map(children_mut) {
+            if *child == body {
+                *child = root;
+            }
+        }
+        let meaning = &mut generated.meaning;
+        meaning.renumber(&next);
+        let behaviours = std::mem::take(&mut generated.behaviours).into_iter();
+        let behaviours = behaviours.map(|(id, own)| (model::ActivityId(next(id.node()).0), own));
+        generated.behaviours = behaviours.collect();
+        // Its activities are told the item.
+        for node in self.inside() {
+            if let Some(activity) = activity_mut(&mut generated.submit.draft, node) {
+                tell_item(activity);
+            }
+        }
+    }
+
+    /// The nodes of the body, behind the controller.
+    fn inside(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (self.root.0 + 1..self.root.0 + 1 + self.len).map(NodeId)
+    }
+
+    fn holds(&self, node: NodeId) -> bool {
+        node.0 > self.root.0 && node.0 <= self.root.0 + self.len
+    }
+
+    fn submitted(&self, mut generated: Generated) -> Generated {
+        let items: Vec<String> = self.items.iter().map(i64::to_string).collect();
+        let draft = &mut generated.submit.draft;
+        draft.nodes[self.root.index()].kind = NodeKind::ForEach(Box::new(ForEach {
+            item: "item".to_owned(),
+            index: None,
+            items: Expression(format!("[{}]", items.join(", "))),
+            key: None,
+            at_most: self.at_most,
+            children: vec![NodeId(self.root.0 + 1)],
+        }));
+        for index in 0..draft.nodes.len() {
+            if self.holds(NodeId(index as u32)) {
+                continue;
+            }
+            if let NodeKind::Activity(activity) = &mut draft.nodes[index].kind {
+                for staged in &mut activity.inputs {
+                    if self.reads(staged) {
+                        staged.path = format!("{}/", staged.path);
+                        staged.gathers = true;
+                    }
+                }
+            }
+        }
+        for output in &mut draft.outputs {
+            if let OutputSource::Produced(source) = output.source
+                && let Source::Output { activity, .. } = source
+                && self.holds(activity)
+            {
+                output.source = OutputSource::Gathered(source);
+            }
+        }
+        generated
+    }
+
+    fn reads(&self, staged: &Staged) -> bool {
+        matches!(staged.source, Source::Output { activity, .. } if self.holds(activity))
+    }
+
+    fn unrolled(&self, mut generated: Generated) -> Generated {
+        let mut roots = vec![NodeId(self.root.0 + 1)];
+        for place in 1..self.items.len() {
+            let base = generated.submit.draft.nodes.len() as u32;
+            roots.push(NodeId(base));
+            let shift = base - (self.root.0 + 1);
+            let map = |node: NodeId| match self.holds(node) {
+                true => NodeId(node.0 + shift),
+                false => node,
+            };
+            for node in self.inside() {
+                let mut copy = generated.submit.draft.nodes[node.index()].clone();
+                renumber(&mut copy, &map);
+                generated.submit.draft.nodes.push(copy);
+                let activity = model::ActivityId(node.0);
+                if let Some(own) = generated.behaviours.get(&activity).cloned() {
+                    let copy = model::ActivityId(map(node).0);
+                    generated.behaviours.insert(copy, own);
+                }
+            }
+            generated.meaning.copy(|node| self.holds(node), &map);
+            self.mean_item(&mut generated.meaning, (base, place));
+        }
+        if !self.items.is_empty() {
+            self.mean_item(&mut generated.meaning, (self.root.0 + 1, 0));
+        }
+        let kind = match (self.items.is_empty(), self.at_most) {
+            (true, _) => {
+                let never = Condition::Less(Term::Constant(1), Term::Constant(0));
+                generated.meaning.choices.insert(self.root, vec![never]);
+                NodeKind::If {
+                    conditions: vec![Expression("false".to_owned())],
+                    children: roots.clone(),
+                }
+            }
+            (false, Some(1)) => NodeKind::Sequence(roots.clone()),
+            (false, _) => NodeKind::Parallel {
+                children: roots.clone(),
+                links: Vec::new(),
+            },
+        };
+        generated.submit.draft.nodes[self.root.index()].kind = kind;
+        self.gather(&mut generated, &roots);
+        generated
+    }
+
+    /// The item is the first argument of each activity of a body.
+    fn mean_item(&self, meaning: &mut Meaning, (base, place): (u32, usize)) {
+        for node in (base..base + self.len).map(NodeId) {
+            if let Some(arguments) = meaning.arguments.get_mut(&node) {
+                arguments.insert(0, Term::Constant(self.items[place]));
+            }
+        }
+    }
+
+    /// Who reads what the body produces reads that of each item.
+    fn gather(&self, generated: &mut Generated, roots: &[NodeId]) {
+        let width = self.items.len().saturating_sub(1).to_string().len();
+        let shift_of = |root: NodeId| root.0 - (self.root.0 + 1);
+        let instances = |activity: NodeId| {
+            let roots = roots.iter().take(self.items.len());
+            roots.map(move |&root| NodeId(activity.0 + shift_of(root)))
+        };
+        let n_nodes = generated.submit.draft.nodes.len() as u32;
+        let is_copy = |node: NodeId| roots[1..].first().is_some_and(|&first| node >= first);
+        let outside = (0..n_nodes).map(NodeId);
+        for node in outside.filter(|&node| !self.holds(node) && !is_copy(node)) {
+            let Some(activity) = activity_mut(&mut generated.submit.draft, node) else {
+                continue;
+            };
+            let mut inputs = Vec::new();
+            for staged in std::mem::take(&mut activity.inputs) {
+                let Source::Output { activity, output } = staged.source else {
+                    inputs.push(staged);
+                    continue;
+                };
+                if !self.holds(activity) {
+                    inputs.push(staged);
+                    continue;
+                }
+                inputs.extend(
+                    instances(activity)
+                        .enumerate()
+                        .map(|(place, activity)| Staged {
+                            path: format!("{}/{place:0width$}.txt", staged.path),
+                            source: Source::Output { activity, output },
+                            gathers: false,
+                        }),
+                );
+            }
+            activity.inputs = inputs;
+        }
+        for output in &mut generated.submit.draft.outputs {
+            if let OutputSource::Produced(source) = output.source
+                && let Source::Output { activity, .. } = source
+                && self.holds(activity)
+            {
+                output.source = OutputSource::Gathered(source);
+                let instances = instances(activity).collect();
+                generated.instances.insert(activity, instances);
+            }
+        }
+    }
+}
+
+fn activity_mut(draft: &mut Draft, node: NodeId) -> Option<&mut Activity> {
+    match &mut draft.nodes[node.index()].kind {
+        NodeKind::Activity(activity) => Some(activity),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => None,
+    }
+}
+
+fn tell_item(activity: &mut Activity) {
+    if let model::Command::List(words) = &mut activity.command {
+        words.insert(words.len().min(2), Template("${item}".to_owned()));
+    }
+}
+
+fn children_mut(node: &mut Node) -> impl Iterator<Item = &mut NodeId> {
+    let children: &mut [NodeId] = match &mut node.kind {
+        NodeKind::Sequence(children)
+        | NodeKind::Parallel { children, .. }
+        | NodeKind::If { children, .. } => children,
+        NodeKind::ForEach(each) => &mut each.children,
+        NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &mut [],
+    };
+    children.iter_mut()
+}
+
+/// Names other nodes by other numbers.
+fn renumber(node: &mut Node, map: &impl Fn(NodeId) -> NodeId) {
+    for child in children_mut(node) {
+        *child = map(*child);
+    }
+    match &mut node.kind {
+        NodeKind::Parallel { links, .. } => {
+            for link in links {
+                (link.from, link.to) = (map(link.from), map(link.to));
+            }
+        }
+        NodeKind::Activity(activity) => {
+            for staged in &mut activity.inputs {
+                if let Source::Output { activity, .. } = &mut staged.source {
+                    *activity = map(*activity);
+                }
+            }
+        }
+        NodeKind::Sequence(_)
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => {}
+    }
+}
