@@ -25,6 +25,12 @@ const KILLS: u64 = 2;
 const LAYERS: usize = 20;
 const WIDTH: usize = 20;
 
+/// Items of a for-each, and those of another one in its body.
+const ROWS: usize = 20;
+const COLUMNS: usize = 10;
+/// Activities of these items: two in the inner body, one in the outer one.
+const IN_BODIES: usize = ROWS * (2 * COLUMNS + 1);
+
 /// The program that is killed.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -40,6 +46,8 @@ enum Victim {
 enum Subject {
     /// Layers of small activities with files between them.
     Layers,
+    /// A for-each in the body of another one.
+    Items,
     /// A recorded workflow, and how it is scaled.
     Recorded(PathBuf, &'static [&'static str]),
 }
@@ -52,6 +60,7 @@ impl Subject {
         let mut arguments = owned(&["run", "--quiet", "--slots", "4"]);
         match self {
             Subject::Layers => arguments.push(definition(sandbox)),
+            Subject::Items => arguments.push(items(sandbox)),
             Subject::Recorded(file, scales) => {
                 arguments.push(file.display().to_string());
                 arguments.extend(owned(scales));
@@ -65,6 +74,7 @@ impl Subject {
     fn n_lines(&self) -> usize {
         match self {
             Subject::Layers => 2 * LAYERS * WIDTH,
+            Subject::Items => 2 * IN_BODIES,
             Subject::Recorded(file, _) => recorded::tasks(file).len(),
         }
     }
@@ -74,6 +84,7 @@ impl Subject {
     fn n_flushes(&self) -> u64 {
         let n_activities = match self {
             Subject::Layers => LAYERS * WIDTH,
+            Subject::Items => IN_BODIES,
             Subject::Recorded(..) => self.n_lines(),
         };
         (n_activities as u64 / 6).clamp(1, 60)
@@ -82,7 +93,7 @@ impl Subject {
     /// True if a line of the log is one start of an activity.
     fn is_run(&self, line: &str, name: &str) -> bool {
         match self {
-            Subject::Layers => line.ends_with(&format!(" start {name}")),
+            Subject::Layers | Subject::Items => line.ends_with(&format!(" start {name}")),
             Subject::Recorded(..) => line.contains(&format!("\"name\":\"{name}\"")),
         }
     }
@@ -123,6 +134,62 @@ fn definition(sandbox: &Sandbox) -> String {
         writeln!(text, "        in{place}: l{}p{place}.out", LAYERS - 1).unwrap();
     }
     sandbox.file("layers.yaml", text)
+}
+
+/// Each activity appends its name and pid to one log, as those of the layers do. Rows are as many as
+/// an activity has printed, and each row has columns of its own.
+fn items(sandbox: &Sandbox) -> String {
+    let log = sandbox.path("log").display().to_string();
+    let step = |script: &str| {
+        format!(
+            "echo $$ start $XAVANTES_ACTIVITY >> {log}; {script}; \
+             echo $$ end $XAVANTES_ACTIVITY >> {log}"
+        )
+    };
+    let (cell, next) = (
+        step("echo ${row} ${column} > out"),
+        step("cksum < in > out"),
+    );
+    let sum = step("cat in/* | cksum > out");
+    let text = format!(
+        "\
+xavantes: 1
+name: items
+variables: {{ rows: list of string }}
+outputs: {{ sum: last.sum, cells: 'cell[*].out' }}
+body:
+  sequence:
+    - activity: first
+      run: {{ shell: 'seq {ROWS}' }}
+      stdout: {{ into: rows, as: lines }}
+    - for-each:
+        item: row
+        key: ${{ \"r\" + row }}
+        in: ${{ rows }}
+        at-most: 7
+        do:
+          - for-each:
+              item: column
+              in: ${{ range(int(row), int(row) + {COLUMNS}) }}
+              do:
+                - activity: cell
+                  run: {{ shell: '{cell}' }}
+                  outputs: {{ out: out }}
+                - activity: next
+                  run: {{ shell: '{next}' }}
+                  inputs: {{ in: cell.out }}
+                  outputs: {{ out: out }}
+          - activity: sum
+            run: {{ shell: '{sum}' }}
+            inputs: {{ in/: 'next[*].out' }}
+            outputs: {{ out: out }}
+    - activity: last
+      run: {{ shell: 'cat in/* > sum' }}
+      inputs: {{ in/: 'sum[*].out' }}
+      outputs: {{ sum: sum }}
+"
+    );
+    sandbox.file("items.yaml", text)
 }
 
 pub(crate) fn kills() -> u64 {
@@ -312,6 +379,15 @@ fn kill_runs(subject: &Subject, n_activities: usize) {
 #[test]
 fn a_run_that_is_killed_is_resumed_without_repeating_what_was_recorded() {
     kill_runs(&Subject::Layers, LAYERS * WIDTH + 1);
+}
+
+#[test]
+fn items_of_a_for_each_that_is_killed_are_resumed_without_repeating_what_was_recorded() {
+    kill_runs(&Subject::Items, IN_BODIES + 2);
+    let wanted = undisturbed(&Subject::Items);
+    for seed in 100..100 + kills() {
+        life(&Subject::Items, Victim::Executor, seed, &wanted);
+    }
 }
 
 #[test]

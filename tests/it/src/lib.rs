@@ -27,6 +27,8 @@ mod enrolment;
 #[cfg(test)]
 mod flood;
 #[cfg(test)]
+mod for_each;
+#[cfg(test)]
 mod forget;
 #[cfg(test)]
 mod grid;

@@ -175,12 +175,94 @@ fn a_fault_says_what_its_reader_needs() {
     assert_eq!(last.stdout, format!("{line}\n"));
 }
 
+/// `xav run workflows/samples/primes/ranges.yaml`
+#[test]
+fn primes_are_counted_for_each_range() {
+    let sandbox = Sandbox::new();
+    let ranges = sample("primes/ranges.yaml");
+    let expected = expected("primes/expected.json");
+    for inputs in [
+        &[][..],
+        &["--input", "ranges=1"],
+        &["--input", "ranges=100"],
+    ] {
+        let arguments = [&["run", &ranges, "--json"], inputs].concat();
+        let json = sandbox.json(&arguments);
+        assert_eq!(json["outputs"]["count"], expected["count"], "{inputs:?}");
+    }
+    let done = sandbox.xav(&["results"]).expect(0);
+    assert_eq!(done.stdout, "count: 148933\n");
+}
+
+/// `xav run workflows/samples/wordcount/texts.yaml --input texts='workflows/samples/wordcount/*.txt'`
+#[test]
+fn words_of_any_texts_are_counted() {
+    let sandbox = Sandbox::new();
+    let texts = format!("texts={}", sample("wordcount/*.txt"));
+    let file = sample("wordcount/texts.yaml");
+    let json = sandbox.json(&["run", &file, "--input", &texts, "--json"]);
+    let expected = expected("wordcount/expected.json");
+    for name in ["words", "different", "frequent", "times"] {
+        assert_eq!(json["outputs"][name], expected[name], "{name}");
+    }
+    let to = sandbox.path("mine");
+    sandbox
+        .xav(&["results", "--to", to.to_str().unwrap()])
+        .expect(0);
+    let table = fs::read_to_string(to.join("table.txt")).unwrap();
+    assert_eq!(table.lines().next(), expected["table"]["first"].as_str());
+    let n_lines = table.lines().count() as u64;
+    assert_eq!(Some(n_lines), expected["table"]["lines"].as_u64());
+    // The counts of each text, by its place in the list.
+    let mut n_words = 0;
+    for place in 0..4 {
+        let counts = fs::read_to_string(to.join(format!("counts/{place}.txt"))).unwrap();
+        let counts = counts.lines().filter_map(|line| line.split(' ').next());
+        n_words += counts
+            .map(|count| count.parse::<u64>().unwrap())
+            .sum::<u64>();
+    }
+    assert_eq!(Some(n_words), expected["words"].as_u64());
+}
+
+#[test]
+fn the_farthest_throw_of_each_drag_is_found() {
+    let sandbox = Sandbox::new();
+    let sweep = sample("sweep/sweep.yaml");
+    let json = sandbox.json(&["run", &sweep, "--json"]);
+    assert_eq!(
+        json["outputs"]["rows"],
+        expected("sweep/expected.json")["rows"]
+    );
+    sandbox.xav(&["logs", "throw[0.05][16]"]).expect(0);
+    let inputs = [
+        "--input",
+        "drags=0.02",
+        "--input",
+        "drags=0.1",
+        "--input",
+        "step=1",
+    ];
+    let arguments = [&["run", &sweep, "--json"], &inputs[..]].concat();
+    let rows = sandbox.json(&arguments)["outputs"]["rows"].clone();
+    let rows: Vec<&str> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(rows, ["0.02 39 42.19", "0.1 33 16.39"]);
+}
+
 #[test]
 fn samples_are_valid_and_can_be_shown() {
     let sandbox = Sandbox::new();
     let files = [
         "primes/primes.yaml",
+        "primes/ranges.yaml",
         "wordcount/wordcount.yaml",
+        "wordcount/texts.yaml",
+        "sweep/sweep.yaml",
         "mosaic/mosaic.yaml",
         "faulty/faulty.yaml",
     ];

@@ -238,7 +238,7 @@ fn files_of_a_lost_machine_are_recomputed() {
     // Everything is made, and only the gate runs.
     let at_gate =
         watched.find(|progress| progress.totals.completed == 4 && progress.running.len() == 1);
-    let running = at_gate.unwrap().running[0];
+    let running = at_gate.unwrap().running[0].clone();
     let status = client.status(key);
     let name = |resource| {
         let mut machines = status.machines.iter();
