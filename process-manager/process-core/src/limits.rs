@@ -2,6 +2,9 @@
 
 use model::Span;
 
+/// Time after a start in which files of a machine whose group has not named it are not made again: long
+/// against the absence of a group manager that is started again.
+pub(crate) const UNNAMED_FOR: Span = Span::from_secs(60);
 /// Processes that have not ended: each costs memory.
 pub const PROCESSES_MAX: usize = 10_000;
 /// Bytes of the founding event of a process: the longest event of a journal, but for its frame and the

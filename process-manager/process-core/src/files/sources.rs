@@ -86,11 +86,11 @@ impl Files {
         known.cloned().collect()
     }
 
-    /// Returns true if a machine is there and its address is not: its group has not offered it in this
-    /// epoch, which is young.
+    /// Returns true if a machine is there and its address is not: its group, which may be cut off, has
+    /// not offered it in this epoch.
     fn is_unnamed(&self, step: &Step<'_>, machines: &Machines, resource: ResourceId) -> bool {
-        let is_known = self.stores.get(resource).is_some();
-        !is_known && machines.is_reachable(resource) && machines.is_young(step)
+        let is_offered = self.stores.offered.contains(&resource);
+        !is_offered && machines.is_reachable(resource) && machines.may_be_unnamed(step)
     }
 
     /// The present moment, counted as [`super::stores::Stores`] does. None before a group has named its

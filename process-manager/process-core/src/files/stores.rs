@@ -13,6 +13,8 @@ pub(super) struct Stores {
     /// names none at first.
     pub(super) is_told: bool,
     pub(super) known: BTreeMap<ResourceId, Holder>,
+    /// Machines that a group has offered in this epoch, whether they serve files or not.
+    pub(super) offered: BTreeSet<ResourceId>,
     /// The moment at which a machine last returned or changed its address. Moments are counted, not
     /// timed.
     pub(super) found: BTreeMap<ResourceId, u64>,
@@ -29,6 +31,7 @@ impl Stores {
     pub(super) fn learn(&mut self, offer: &Offer) {
         self.is_told |= !offer.resources.is_empty();
         for one in &offer.resources {
+            self.offered.insert(one.resource);
             let Some(address) = &one.bulk else { continue };
             let holder = Holder {
                 resource: one.resource,

@@ -7,6 +7,7 @@ use wire::lease;
 
 use super::{Liveness, Machines};
 use crate::io::Effect;
+use crate::limits;
 use crate::record::Event;
 use crate::step::Step;
 use crate::stream::{State, Stream};
@@ -120,6 +121,12 @@ impl Machines {
     pub(crate) fn is_young(&self, step: &Step<'_>) -> bool {
         let length = step.config.lease;
         length.is_some_and(|length| step.now.mono < self.begun + lease::patience(length))
+    }
+
+    /// Returns true while a group that cannot be reached may still come back and name its machines.
+    pub(crate) fn may_be_unnamed(&self, step: &Step<'_>) -> bool {
+        let is_leased = step.config.lease.is_some();
+        is_leased && step.now.mono < self.begun + limits::UNNAMED_FOR
     }
 
     /// It is time to look whether a machine was heard. Returns true where it falls silent.

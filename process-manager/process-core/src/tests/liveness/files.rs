@@ -86,3 +86,18 @@ fn what_is_lacked_may_be_the_answer_to_the_first_of_several_messages() {
     assert!(stage.verdicts.contains(&Verdict::Lacking(Vec::new())));
     assert!(stage.said().contains(&"r1 send a2#2".to_owned()));
 }
+
+#[test]
+fn files_of_a_machine_that_is_there_are_not_gone_while_its_group_cannot_name_it() {
+    // The group was cut off since the start; machine 0 is connected all the same.
+    let mut stage = Stage::offering(vec![1], with_a_file(draft(vec![leaf("a")])));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
+    assert_eq!(stage.wait(20_000), ["r1 send a0#1"]);
+    stage.verdicts.clear();
+    stage.lacks(1, 0, 1);
+    assert_eq!(stage.verdicts, [Verdict::Lacking(Vec::new())]);
+    assert_eq!(stage.said(), ["r1 acknowledge a0#1"]);
+    assert_eq!(stage.wait(10_000), [""; 0]);
+    // A group that stays away for so long is not waited for.
+    assert_eq!(stage.wait(40_000), ["r1 send a0#2"]);
+}
