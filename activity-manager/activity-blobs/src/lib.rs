@@ -39,7 +39,7 @@ pub use listing::{Content, Item, Listing, ListingError};
 pub use place::{LINKED_BYTES_MIN, PlaceError, Placement};
 pub use read::ReadError;
 pub use reader::Reader;
-pub use store::{Hold, OpenError, Store};
+pub use store::{Hold, Locked, OpenError, Store};
 pub use verify::{ALWAYS_VERIFIED_BYTES_MAX, Verified};
 
 /// Maximum number of files and empty directories in one tree, and so of one output: a listing of

@@ -23,6 +23,14 @@ pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// The directory of a store that nobody else can open, before anything of it is read or flushed.
+#[derive(Debug)]
+pub struct Locked {
+    dir: PathBuf,
+    lock: File,
+    is_new: bool,
+}
+
 /// While it exists, blobs that are added, read or placed after it was taken are not evicted. Take
 /// it before a blob is collected and drop it once its hash is pinned, so that the blob stays in
 /// between.
@@ -100,39 +108,20 @@ impl Store {
     /// in `tmp/` are removed; blobs that were never flushed are hashed again and removed if torn.
     /// Costs a `stat` for each blob.
     pub fn open(dir: &Path) -> Result<Store, OpenError> {
+        Store::lock(dir)?.open()
+    }
+
+    /// Makes the directory if it is missing, and keeps every other store out of it.
+    pub fn lock(dir: &Path) -> Result<Locked, OpenError> {
         let is_new = !dir.exists();
         for name in ["blobs", "tmp"] {
             let path = dir.join(name);
             fs::create_dir_all(&path).map_err(|source| OpenError::create(&path, source))?;
         }
-        let lock = lock(dir)?;
-        let scan = |path: &Path| {
-            let path = path.to_path_buf();
-            |source: io::Error| OpenError::Scan { path, source }
-        };
-        let open = |path: PathBuf| open_directory(&path).map_err(scan(&path));
-        let inner = Inner {
-            root: open(dir.to_path_buf())?,
-            blobs: open(dir.join("blobs"))?,
-            tmp: open(dir.join("tmp"))?,
+        Ok(Locked {
             dir: dir.to_path_buf(),
-            lock: Some(lock),
-            pins: Mutex::default(),
-            flushing: Mutex::default(),
-            index: Mutex::default(),
-            next_name: AtomicU64::new(0),
-            has_reflinks: AtomicBool::new(true),
-        };
-        rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
-        if let Some(above) = dir.parent().filter(|_| is_new) {
-            // Without a durable name, a power cut would lose every blob with it.
-            let flushed = open(above.to_path_buf())?;
-            rustix::fs::fsync(flushed).map_err(|error| scan(above)(error.into()))?;
-        }
-        inner.clean_tmp()?;
-        inner.scan()?;
-        Ok(Store {
-            inner: Arc::new(inner),
+            lock: lock(dir)?,
+            is_new,
         })
     }
 
@@ -188,6 +177,42 @@ impl Store {
     /// The directory of the store.
     pub fn dir(&self) -> &Path {
         &self.inner.dir
+    }
+}
+
+impl Locked {
+    /// Opens it: see [`Store::open`].
+    pub fn open(self) -> Result<Store, OpenError> {
+        let Locked { dir, lock, is_new } = self;
+        let dir = dir.as_path();
+        let scan = |path: &Path| {
+            let path = path.to_path_buf();
+            |source: io::Error| OpenError::Scan { path, source }
+        };
+        let open = |path: PathBuf| open_directory(&path).map_err(scan(&path));
+        let inner = Inner {
+            root: open(dir.to_path_buf())?,
+            blobs: open(dir.join("blobs"))?,
+            tmp: open(dir.join("tmp"))?,
+            dir: dir.to_path_buf(),
+            lock: Some(lock),
+            pins: Mutex::default(),
+            flushing: Mutex::default(),
+            index: Mutex::default(),
+            next_name: AtomicU64::new(0),
+            has_reflinks: AtomicBool::new(true),
+        };
+        rustix::fs::fsync(&inner.root).map_err(|error| scan(dir)(error.into()))?;
+        if let Some(above) = dir.parent().filter(|_| is_new) {
+            // Without a durable name, a power cut would lose every blob with it.
+            let flushed = open(above.to_path_buf())?;
+            rustix::fs::fsync(flushed).map_err(|error| scan(above)(error.into()))?;
+        }
+        inner.clean_tmp()?;
+        inner.scan()?;
+        Ok(Store {
+            inner: Arc::new(inner),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use activity_blobs::{AddError, FlushError, Placement, Store};
+use activity_blobs::{AddError, FlushError, Locked, Placement, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{
     Account, Accounts, ContainmentChoice, Limits, LogError, LogReader, Share, Stream, log_directory,
@@ -110,6 +110,23 @@ pub struct MachineProfile {
     pub share: Option<Share>,
 }
 
+/// The blob store of a manager at its start.
+enum Blobs {
+    /// It is open, here or elsewhere in this program.
+    Shared(Store),
+    /// It is opened while the executor starts.
+    Own(Locked),
+}
+
+impl Blobs {
+    fn open(self) -> Result<Store, activity_blobs::OpenError> {
+        match self {
+            Blobs::Shared(store) => Ok(store),
+            Blobs::Own(locked) => locked.open(),
+        }
+    }
+}
+
 /// Why an activity manager did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -207,8 +224,8 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     };
     let places = Directories::open(&directory, untouched)?;
     let blobs = match config.blobs {
-        Some(shared) => shared,
-        None => Store::open(&directory.join("blobs"))?,
+        Some(shared) => Blobs::Shared(shared),
+        None => Blobs::Own(Store::lock(&directory.join("blobs"))?),
     };
     let profile = config.profile.unwrap_or(MachineProfile {
         // Every machine counts as the reference until it is measured.
@@ -241,13 +258,14 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let (group, processes) = (Peers::new(), Peers::new());
     // The executor starts while the disk is read. The lock of the blob store has excluded another
     // manager.
-    let (executor, store) = std::thread::scope(|scope| {
+    let (executor, blobs, store) = std::thread::scope(|scope| {
         let executor = scope.spawn(|| Executor::start(place, &inbox));
         let journal = directory.join("journal");
         let store = shell::Store::open_despite(&journal, Bytes::ZERO, config.damaged);
-        (executor.join(), store)
+        let blobs = blobs.open();
+        (executor.join(), blobs, store)
     });
-    let (store, aside) = store?;
+    let (blobs, (store, aside)) = (blobs?, store?);
     let beat = Beat::of(&config.name).offset(shell::clock::now());
     let core = ActivityManager::new(activity_core::Config {
         name: config.name,

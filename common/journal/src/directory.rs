@@ -248,8 +248,15 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryErro
 
 /// Writes the `version` file durably.
 pub(crate) fn write_version(dir: &Path, program: &str) -> Result<(), DirectoryError> {
+    place_version(dir, program)?;
+    sync_directory(dir)
+}
+
+/// Writes the `version` file. Its name is durable once the directory is flushed.
+pub(crate) fn place_version(dir: &Path, program: &str) -> Result<(), DirectoryError> {
     let text = format!("journal format {FORMAT}\nwritten by xavantes {program}\n");
-    replace_file(&dir.join("version"), text.as_bytes())
+    let path = dir.join("version");
+    durable::place(&path, text.as_bytes(), FILE_MODE).map_err(io_error("write", &path))
 }
 
 /// Mode of the small files; the directory's mode decides who can read them.

@@ -23,7 +23,7 @@ use crate::tail::{Change, TAIL_BYTES, Tail, What};
 use self::create::create_store;
 use self::writer::Writer;
 
-pub use open::{OpenError, Opened, Options, open_read};
+pub use open::{OpenError, Opened, Options, may_have_commits, open_read};
 pub use remove::remove_stream;
 pub use scan::{Damage, History};
 

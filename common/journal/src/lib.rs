@@ -34,7 +34,7 @@ pub use committer::{Committer, Refused, Report};
 pub use directory::{DirectoryError, FORMAT, check_format, is_begun};
 pub use journal::{
     Batch, CommitError, Damage, History, Journal, OpenError, Opened, Options, StoreError,
-    commit_bytes_max, open_read, remove_stream,
+    commit_bytes_max, may_have_commits, open_read, remove_stream,
 };
 pub use layout::{MESSAGE_BYTES_MAX, STREAM_KEY_BYTES_MAX, StreamKey};
 pub use records::{

@@ -59,6 +59,8 @@ enum Turn {
 enum Way {
     /// By this one stream, which cannot be opened again.
     Socket,
+    /// The same, inside the manager's program: the number that the manager knows the client by.
+    Inside(u64),
     /// Over the network.
     Calls {
         calls: Calls,
@@ -162,6 +164,19 @@ impl Client {
         Client::with(Way::Socket, stream)
     }
 
+    /// Talks over a stream inside the manager's program, which knows the client by this number.
+    pub(crate) fn inside(stream: UnixStream, number: u64) -> Client {
+        Client::with(Way::Inside(number), stream)
+    }
+
+    /// The number that the manager knows a client inside its program by.
+    pub(crate) fn number(&self) -> Option<u64> {
+        match self.way {
+            Way::Inside(number) => Some(number),
+            Way::Socket | Way::Calls { .. } => None,
+        }
+    }
+
     fn with(way: Way, stream: UnixStream) -> Client {
         Client {
             way,
@@ -248,7 +263,7 @@ impl Client {
     fn trouble(&self) -> Option<LinkError> {
         match (&self.way, &self.stream) {
             (Way::Calls { calls, .. }, None) => Some(calls.trouble().unwrap_or(LinkError::Silent)),
-            (Way::Calls { .. } | Way::Socket, _) => None,
+            (Way::Calls { .. } | Way::Socket | Way::Inside(_), _) => None,
         }
     }
 
@@ -261,7 +276,7 @@ impl Client {
                 address: address.clone(),
                 source,
             },
-            Way::Socket => ClientError::Closed,
+            Way::Socket | Way::Inside(_) => ClientError::Closed,
         }
     }
 
@@ -289,7 +304,7 @@ impl Client {
     /// Drops the connection. Returns the error where the stream cannot be opened again.
     fn lose(&mut self, error: ClientError) -> Result<(), ClientError> {
         match self.way {
-            Way::Socket => Err(error),
+            Way::Socket | Way::Inside(_) => Err(error),
             Way::Calls { .. } => {
                 self.stream = None;
                 Ok(())

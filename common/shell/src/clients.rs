@@ -125,21 +125,21 @@ impl<I: Send + 'static> Clients<I> {
     /// A client inside the program.
     pub fn join(&self) -> io::Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.shared, theirs, Origin::Inside)?;
-        Ok(Client::over(ours))
+        let number = admit(&self.shared, theirs, Origin::Inside)?;
+        Ok(Client::inside(ours, number))
     }
 
-    /// Gives the manager an input that takes the place of a request, and waits for its answer. So what
-    /// is in this program's memory already need not be written to a socket and read again. `input`
-    /// gets the numbers of a client that is inside the program and of its request.
-    pub fn ask(&self, input: impl FnOnce(u64, u64) -> I) -> Result<Answer, ClientError> {
-        let failed = |source| ClientError::Io {
-            action: "ask",
-            source,
-        };
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        let number = admit(&self.shared, theirs, Origin::Inside).map_err(failed)?;
-        Client::over(ours).ask_by(|request| {
+    /// Gives the manager an input that takes the place of a request of a client from
+    /// [`Clients::join`], and waits for its answer. So what is in this program's memory already need
+    /// not be written to a socket and read again. `input` gets the numbers of the client and of its
+    /// request.
+    pub fn ask(
+        &self,
+        client: &mut Client,
+        input: impl FnOnce(u64, u64) -> I,
+    ) -> Result<Answer, ClientError> {
+        let number = client.number().ok_or(ClientError::Closed)?;
+        client.ask_by(|request| {
             let sent = self.shared.inbox.send_all([input(number, request)]);
             sent.map_err(|_| ClientError::Closed)
         })

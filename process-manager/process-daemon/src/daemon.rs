@@ -193,13 +193,19 @@ impl Handle {
         self.clients.join()
     }
 
-    /// Submits a process of this program, which has checked its definition: see
-    /// [`Submission::local`].
-    pub fn submit(&self, definition: Definition, submit: Submit) -> Result<Answer, ClientError> {
+    /// Submits a process of this program, which has checked its definition, for a client from
+    /// [`Handle::client`]: see [`Submission::local`].
+    pub fn submit(
+        &self,
+        client: &mut Client,
+        definition: Definition,
+        submit: Submit,
+    ) -> Result<Answer, ClientError> {
         // Here, and not in the manager's loop: nobody else has to wait for the check.
         let submission = Box::new(Submission::local(definition, submit));
-        self.clients
-            .ask(|client, number| Input::Submission(ClientId(client), number, submission))
+        self.clients.ask(client, |client, number| {
+            Input::Submission(ClientId(client), number, submission)
+        })
     }
 
     /// Connects a client on another machine with this identity: its requests are written to the

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::{Definition, ProcessId, Span};
 use serde_json::json;
-use shell::{Signal, Signals};
+use shell::{Client, Signal, Signals};
 use wire::client::{Answer, Phase, Request, Status, Summary};
 
 use crate::arguments::Following;
@@ -44,19 +44,17 @@ pub(crate) fn signals() -> Result<Signals, Failure> {
 }
 
 impl Followed<'_> {
-    /// Follows it to its end, ends the grid, and says how it went.
-    pub(crate) fn finish(self, signals: &Signals, how: Following) -> Outcome {
+    /// Follows it to its end by a client of its process manager, ends the grid, and says how it went.
+    pub(crate) fn finish(self, client: Client, signals: &Signals, how: Following) -> Outcome {
         let quietly = how.quiet || how.json;
         let mut display = Display::begin(self.definition, self.process, quietly);
-        let client = self.watched().host.client();
-        let followed = client.and_then(|mut client| {
-            self.watched()
-                .follow(&mut client, signals, &mut display, quietly)
-        });
+        let followed = self.follow(client, signals, &mut display, quietly);
         display.end();
         match followed {
-            Ok((End::Process(ended), told_faults)) => self.ended(*ended, told_faults, how),
-            Ok((End::Signal(signal), _)) => self.interrupted(signal, signals, how),
+            Ok((End::Process(ended), told_faults, listed)) => {
+                self.ended(*ended, told_faults, listed, how)
+            }
+            Ok((End::Signal(signal), ..)) => self.interrupted(signal, signals, how),
             Err(failure) => {
                 let breakdown = self.grid.breakdown();
                 let resume = self.watched().command("resume");
@@ -65,6 +63,24 @@ impl Followed<'_> {
                 Err(breakdown.or(stopped).unwrap_or(failure).help(help))
             }
         }
+    }
+
+    /// Its end, whether its faults have been shown, and all processes of the state directory if it has
+    /// ended.
+    fn follow(
+        &self,
+        mut client: Client,
+        signals: &Signals,
+        display: &mut Display,
+        quietly: bool,
+    ) -> Result<(End, bool, Option<Vec<Summary>>), Failure> {
+        let watched = self.watched();
+        let (end, told_faults) = watched.follow(&mut client, signals, display, quietly)?;
+        let listed = match &end {
+            End::Process(_) => list(&mut client),
+            End::Signal(_) => None,
+        };
+        Ok((end, told_faults, listed))
     }
 
     fn watched(&self) -> Watched<'_> {
@@ -77,16 +93,13 @@ impl Followed<'_> {
         }
     }
 
-    /// All processes of the state directory.
-    fn list(&self) -> Option<Vec<Summary>> {
-        let answer = self.grid.client().ok()?.ask(Request::List).ok()?;
-        let Answer::Processes(processes) = answer else {
-            return None;
-        };
-        Some(processes)
-    }
-
-    fn ended(self, last: Ended, told_faults: bool, how: Following) -> Outcome {
+    fn ended(
+        self,
+        last: Ended,
+        told_faults: bool,
+        listed: Option<Vec<Summary>>,
+        how: Following,
+    ) -> Outcome {
         let (ended, definition) = (&last.status, &last.definition);
         let results = self.directory.results(self.process);
         let exported = export::all(
@@ -106,7 +119,6 @@ impl Followed<'_> {
         };
         let faults = self.watched().faults(ended, definition);
         let directory = self.directory;
-        let listed = self.list();
         let (failed, held) = self.grid.stop_and_hold();
         let exported = exported.map_err(|failure| export::lost(failure, self.process))?;
         if how.json {
@@ -196,6 +208,14 @@ impl Followed<'_> {
             }
         }
     }
+}
+
+/// All processes of the state directory.
+fn list(client: &mut Client) -> Option<Vec<Summary>> {
+    let Answer::Processes(processes) = client.ask(Request::List).ok()? else {
+        return None;
+    };
+    Some(processes)
 }
 
 /// The outputs as text, a line each.

@@ -5,6 +5,7 @@ pub(crate) mod in_grid;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use journal::durable::Unflushed;
 use model::{Bytes, ProcessId, Span, Wall};
 use process_daemon::Offline;
 use serde_json::json;
@@ -263,7 +264,7 @@ fn forget_held(
     // Only a process that ended when its run was killed still has machines to give back, so where
     // nothing would run anyway all managers are started.
     let held = if is_quiet {
-        let grid = Grid::start(directory, held, None, None)?;
+        let grid = Grid::start(directory, held, Unflushed::default(), None, None)?;
         let forgotten = grid
             .client()
             .and_then(|mut client| forget_by(&mut client, processes));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use activity_blobs::{Placement, Store};
 use activity_daemon::{Commands, ContainmentChoice, Limits};
-use journal::durable;
+use journal::durable::{self, Unflushed};
 use model::{Artifact, Bytes, Definition, GroupId};
 use schedule::SchedulerKind;
 use shell::{Client, Damaged, RunError, SetAside};
@@ -46,10 +46,12 @@ pub(crate) struct Grid {
 struct Breakdown(Arc<Mutex<Option<String>>>);
 
 impl Grid {
-    /// Starts everything on a state directory. What was interrupted there goes on.
+    /// Starts everything on a state directory. What was interrupted there goes on. What is unflushed
+    /// of the directory is durable when this returns.
     pub(crate) fn start(
         directory: &StateDirectory,
         held: Held,
+        mut unflushed: Unflushed,
         slots: Option<u32>,
         scheduler: Option<SchedulerKind>,
     ) -> Result<Grid, Failure> {
@@ -79,8 +81,19 @@ impl Grid {
             journal::check_format(&manager.join("journal"))
                 .map_err(|error| cannot_start(path, &error))?;
         }
+        let (group_directory, process_directory) = (path.join("gm"), path.join("pm"));
+        // Their names are flushed once for all of them.
+        unflushed.add_names_in(path);
+        for manager in machines.iter().map(|machine| &machine.directory) {
+            durable::make_directory(manager, 0o700, &mut unflushed)
+                .map_err(|error| cannot_start(path, &error))?;
+        }
+        for manager in [&group_directory, &process_directory] {
+            durable::make_directory(manager, 0o700, &mut unflushed)
+                .map_err(|error| cannot_start(path, &error))?;
+        }
         // Each opens a journal of its own, which is some flushes of a disk: at the same time.
-        let (group, activities, process) = std::thread::scope(|scope| {
+        let (group, activities, process, flushed) = std::thread::scope(|scope| {
             // Activity managers first: they wait for their executors, which take longest.
             let activities: Vec<_> = machines
                 .iter()
@@ -113,7 +126,7 @@ impl Grid {
                 .collect();
             let process = scope.spawn(|| {
                 process_daemon::start(process_daemon::Config {
-                    directory: path.join("pm"),
+                    directory: process_directory,
                     scheduler: scheduler.unwrap_or_default(),
                     link: None,
                     lease: None,
@@ -125,23 +138,24 @@ impl Grid {
                     failed: breakdown.teller(),
                 })
             });
-            let group = scope.spawn(|| {
-                group_daemon::start(group_daemon::Config {
-                    keeps_records: false,
-                    damaged: Damaged::SetAside,
-                    directory: path.join("gm"),
-                    group: GROUP,
-                    lease: None,
-                    holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
-                    policy: group_daemon::Policy::default(),
-                    reserve: Bytes::ZERO,
-                    failed: breakdown.teller(),
-                })
+            // In this thread, which has nothing else to do meanwhile.
+            let group = group_daemon::start(group_daemon::Config {
+                keeps_records: false,
+                damaged: Damaged::SetAside,
+                directory: group_directory,
+                group: GROUP,
+                lease: None,
+                holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
+                policy: group_daemon::Policy::default(),
+                reserve: Bytes::ZERO,
+                failed: breakdown.teller(),
             });
+            let flushed = unflushed.flush();
             let activities: Vec<_> = activities.into_iter().map(|one| one.join()).collect();
-            (group.join(), activities, process.join())
+            (group, activities, process.join(), flushed)
         });
-        let group = started(group)?.map_err(|error| cannot_start(path, &error))?;
+        flushed.map_err(|error| cannot_start(path, &error))?;
+        let group = group.map_err(|error| cannot_start(path, &error))?;
         let process = started(process)?.map_err(|error| cannot_start(path, &error))?;
         let activities: Result<Vec<activity_daemon::Handle>, Failure> = activities
             .into_iter()
@@ -210,10 +224,11 @@ impl Grid {
     /// Submits a process. The definition stands for the draft of `submit`, which is not looked at.
     pub(crate) fn submit(
         &self,
+        client: &mut Client,
         definition: &Definition,
         submit: Submit,
     ) -> Result<Answer, Failure> {
-        let answer = self.process.submit(definition.clone(), submit);
+        let answer = self.process.submit(client, definition.clone(), submit);
         answer.map_err(|error| Failure::because(&error))
     }
 
@@ -250,16 +265,16 @@ impl Grid {
         // The one who decides comes first, so that nothing more is decided.
         let decided = process.stop();
         let (granted, done) = std::thread::scope(|scope| {
-            let group = scope.spawn(|| group.stop());
             let stops: Vec<_> = activities
                 .into_iter()
                 .map(|activity| scope.spawn(|| activity.stop(Commands::End)))
                 .collect();
+            let granted = group.stop();
             let done: Vec<_> = stops.into_iter().map(|stop| stop.join()).collect();
-            (group.join(), done)
+            (granted, done)
         });
         let done = done.into_iter().flatten().find_map(Result::err);
-        let failed = decided.err().or(done).or_else(|| granted.ok()?.err());
+        let failed = decided.err().or(done).or_else(|| granted.err());
         let told = breakdown
             .told()
             .or_else(|| failed.map(|error| chain(&error)));

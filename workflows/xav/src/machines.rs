@@ -4,14 +4,13 @@
 //! Those of a directory are settled when the first process is run in it, and kept there: what was
 //! planned for machines can only go on with them.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use activity_daemon::MachineProfile;
 use activity_executor::Share;
-use journal::durable;
 use language::platform::{self, PlatformFile};
 use model::Bytes;
 
@@ -219,7 +218,11 @@ fn own_name(state: &Path) -> Result<String, Failure> {
         return Ok(name);
     }
     let name = shell::environment::hostname();
-    durable::create_directory(&directory, 0o700)
+    // The start of the managers flushes its name.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
         .and_then(|()| fs::write(&path, &name))
         .map_err(|error| {
             let shown = text::quoted(&path.display().to_string());

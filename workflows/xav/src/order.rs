@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey};
+use shell::Client;
 use wire::client::{Answer, Submit};
 
 use crate::failure::Failure;
@@ -42,12 +43,12 @@ pub(crate) enum Files {
 }
 
 impl Order<'_> {
-    pub(crate) fn submit(&self, grid: &Grid) -> Result<(), Failure> {
+    pub(crate) fn submit(&self, grid: &Grid, client: &mut Client) -> Result<(), Failure> {
         // The managers are in this program and take the definition as it is.
         let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
         let submit = self.resolved(Draft::default(), &mut add)?;
         grid.flush()?;
-        self.accepted(&grid.submit(self.definition, submit)?)
+        self.accepted(&grid.submit(client, self.definition, submit)?)
     }
 
     /// The submission with this draft, and with files and directories added to a store.

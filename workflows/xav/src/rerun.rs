@@ -103,15 +103,16 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
     if state.dir.is_none() {
         home::link(key.process(), &directory);
     }
+    let (grid, client) = run::begin(taken, &order, arguments.following)?;
     let followed = Followed {
-        grid: run::begin(taken, &order, arguments.following)?,
+        grid,
         directory: &directory,
         process: key.process(),
         definition: &definition,
         options,
         origin: order.origin,
     };
-    let outcome = followed.finish(&signals, arguments.following);
+    let outcome = followed.finish(client, &signals, arguments.following);
     forget::what_is_over_its_time(state, key.process(), arguments.following);
     outcome
 }

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use journal::durable::Unflushed;
 use language::platform::PlatformFile;
 use model::{Definition, ProcessId, Span, SubmitKey, Value};
+use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
 use crate::arguments::{self, Ending, Following, Resume, Run, Submission};
@@ -45,15 +47,16 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     taken.machines = machines;
     let directory = taken.directory.clone();
     let process = order.key.process();
+    let (grid, client) = begin(taken, &order, how)?;
     let followed = Followed {
-        grid: begin(taken, &order, how)?,
+        grid,
         directory: &directory,
         process,
         definition: &source.definition,
         options: arguments.state().options(),
         origin: order.origin,
     };
-    let outcome = followed.finish(&signals, how);
+    let outcome = followed.finish(client, &signals, how);
     forget::what_is_over_its_time(&arguments.state(), process, how);
     outcome
 }
@@ -79,29 +82,34 @@ pub(crate) fn order<'a>(
     })
 }
 
-/// Starts the managers and gives them a process.
+/// Starts the managers and gives them a process. The client that did so may follow it.
 pub(crate) fn begin(
     taken: Taken,
     order: &Order<'_>,
     following: Following,
-) -> Result<Grid, Failure> {
+) -> Result<(Grid, Client), Failure> {
     let Taken {
         directory,
         held,
-        is_made,
+        made,
         machines,
     } = taken;
+    let is_made = made.is_some();
     let process = order.key.process();
     let settled = machines::settle(&directory, machines.as_ref());
     let started = settled.and_then(|()| {
-        let grid = Grid::start(&directory, held, following.slots, following.scheduler)?;
-        // A directory that was just made has no other processes.
-        let told = match is_made {
-            true => Ok(()),
-            false => tell_others(&grid, process, following),
-        };
-        match told.and_then(|()| order.submit(&grid)) {
-            Ok(()) => Ok(grid),
+        let made = made.unwrap_or_default();
+        let grid = Grid::start(&directory, held, made, following.slots, following.scheduler)?;
+        let submitted = grid.client().and_then(|mut client| {
+            // A directory that was just made has no other processes.
+            if !is_made {
+                tell_others(&mut client, process, following)?;
+            }
+            order.submit(&grid, &mut client)?;
+            Ok(client)
+        });
+        match submitted {
+            Ok(client) => Ok((grid, client)),
             Err(failure) => {
                 grid.stop();
                 Err(failure)
@@ -121,7 +129,8 @@ pub(crate) fn begin(
 pub(crate) struct Taken {
     pub(crate) directory: StateDirectory,
     held: Held,
-    is_made: bool,
+    /// There where it was made.
+    made: Option<Unflushed>,
     /// The machines that the directory is to imitate; none leaves it as it is.
     machines: Option<PlatformFile>,
 }
@@ -133,19 +142,19 @@ impl Taken {
         Ok(Taken {
             directory,
             held,
-            is_made: false,
+            made: None,
             machines: None,
         })
     }
 
     /// Takes a directory, and makes it where there is none.
     fn made(path: &Path) -> Result<Taken, StateError> {
-        let (directory, is_made) = StateDirectory::open_or_make(path)?;
+        let (directory, made) = StateDirectory::open_or_make(path)?;
         let held = directory.hold(Use::Run)?;
         Ok(Taken {
             directory,
             held,
-            is_made,
+            made,
             machines: None,
         })
     }
@@ -199,9 +208,8 @@ fn take_shared(path: &Path) -> Result<Taken, StateError> {
 }
 
 /// Names the processes of an earlier run that continue beside the submitted one.
-fn tell_others(grid: &Grid, own: ProcessId, following: Following) -> Result<(), Failure> {
-    let answer = grid
-        .client()?
+fn tell_others(client: &mut Client, own: ProcessId, following: Following) -> Result<(), Failure> {
+    let answer = client
         .ask(Request::List)
         .map_err(|error| Failure::because(&error))?;
     let Answer::Processes(processes) = answer else {
@@ -252,7 +260,8 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
     warn_root();
     let signals = follow::signals()?;
     let grid = start(&directory, arguments.following)?;
-    tell_others(&grid, process, arguments.following)?;
+    let mut client = grid.client()?;
+    tell_others(&mut client, process, arguments.following)?;
     let followed = Followed {
         grid,
         directory: &directory,
@@ -261,7 +270,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
         options,
         origin: status.summary.origin,
     };
-    followed.finish(&signals, arguments.following)
+    followed.finish(client, &signals, arguments.following)
 }
 
 /// Refuses to resume a process that has ended.
@@ -312,7 +321,14 @@ pub(crate) fn wrong(mistakes: Vec<String>) -> Failure {
 
 pub(crate) fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failure> {
     let held = directory.hold(Use::Run).map_err(refused)?;
-    Grid::start(directory, held, following.slots, following.scheduler)
+    let unflushed = Unflushed::default();
+    Grid::start(
+        directory,
+        held,
+        unflushed,
+        following.slots,
+        following.scheduler,
+    )
 }
 
 /// The time for which a process is kept: by the command line, or by the environment.

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use journal::durable;
+use journal::durable::{self, Unflushed};
 use model::Span;
 use thiserror::Error;
 
@@ -141,9 +141,12 @@ impl StateDirectory {
         Ok(StateDirectory { path, made })
     }
 
-    /// Opens it, or makes it, durably, where nothing is there, an empty directory, or one that a run
-    /// had begun to make. The second answer is whether it was made.
-    pub(crate) fn open_or_make(path: &Path) -> Result<(StateDirectory, bool), StateError> {
+    /// Opens it, or makes it where nothing is there, an empty directory, or one that a run had begun
+    /// to make. The second answer is there where it was made: flushed before anybody is told of a
+    /// process in it, so that it is found after a power cut.
+    pub(crate) fn open_or_make(
+        path: &Path,
+    ) -> Result<(StateDirectory, Option<Unflushed>), StateError> {
         let failed = |action| {
             move |source| StateError::Io {
                 action,
@@ -162,17 +165,18 @@ impl StateDirectory {
             Err(source) => return Err(failed("look into")(source)),
         };
         if !is_to_be_made {
-            return Ok((StateDirectory::open(path)?, false));
+            return Ok((StateDirectory::open(path)?, None));
         }
-        // Whoever is told of a process in it finds it after a power cut.
-        durable::create_directory(path, 0o700).map_err(failed("make"))?;
-        version::write(path).map_err(failed("write to"))?;
-        Ok((StateDirectory::open(path)?, true))
+        let mut unflushed = Unflushed::default();
+        durable::make_directory(path, 0o700, &mut unflushed).map_err(failed("make"))?;
+        let path = fs::canonicalize(path).map_err(failed("find"))?;
+        version::place(&path, &mut unflushed).map_err(failed("write to"))?;
+        Ok((StateDirectory::open(&path)?, Some(unflushed)))
     }
 
     /// True if processes may have been recorded in a directory that is to be one.
     pub(crate) fn may_have_processes(path: &Path) -> bool {
-        path.join("pm").exists()
+        journal::may_have_commits(&path.join("pm").join("journal"))
     }
 
     /// Where it is; absolute.

@@ -14,7 +14,7 @@ use super::scan::{Damage, History, ScanError, scan};
 use super::{CommitError, Database, Journal, RECORDS, STORE_FILE, Store, StoreError, Stored, What};
 use crate::directory::{
     Acknowledged, DirectoryError, FORMAT, Lock, check_version, create_directory, io_error,
-    write_version,
+    place_version, write_version,
 };
 use crate::guard::guarded;
 use crate::layout::{StreamKey, TOTALS_ROW, Totals};
@@ -176,14 +176,20 @@ impl Journal {
         let path = dir.join(STORE_FILE);
         let written_by = check_version(dir)?;
         match &written_by {
-            None if path.exists() || dir.join(TAIL_FILE).exists() => {
+            None if may_have_commits(dir) => {
                 return Err(DirectoryError::Version {
                     path: dir.join("version"),
                     reason: "it is missing".to_owned(),
                 }
                 .into());
             }
-            None => write_version(dir, &options.program_version)?,
+            // A power cut may have left the tail's name and not the version's: both are durable before
+            // the first commit.
+            None if dir.join(TAIL_FILE).exists() => {
+                write_version(dir, &options.program_version)?;
+            }
+            // Its name is flushed with that of the tail, which is made below.
+            None => place_version(dir, &options.program_version)?,
             Some(_) => {}
         }
         let mut reserve = Reserve::open(dir, options.reserve_bytes);
@@ -204,6 +210,12 @@ impl Journal {
         opened.written_by = written_by.map(|version| version.program);
         Ok((journal, opened))
     }
+}
+
+/// Returns true unless there is surely no commit in a directory: there is no store, and the tail has none.
+pub fn may_have_commits(dir: &Path) -> bool {
+    let has_none = |found: tail::OpenedTail| found.n_commits == 0;
+    dir.join(STORE_FILE).exists() || !Tail::read(dir, 0).is_ok_and(has_none)
 }
 
 /// Reads a journal that no program has open, for queries. It is locked meanwhile.

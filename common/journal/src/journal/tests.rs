@@ -217,7 +217,9 @@ fn a_later_format_is_refused_before_the_store_is_touched() {
 #[test]
 fn a_missing_or_damaged_version_is_refused() {
     let dir = TempDir::new().unwrap();
-    drop(open(dir.path()));
+    let (mut journal, ..) = open(dir.path());
+    journal.commit(&[events(1, &[("p", b"kept")])]).unwrap();
+    drop(journal);
     fs::write(dir.path().join("version"), "garbage").unwrap();
     assert!(refusal(dir.path()).contains("it is damaged"));
     fs::remove_file(dir.path().join("version")).unwrap();
@@ -228,6 +230,20 @@ fn a_missing_or_damaged_version_is_refused() {
     )
     .unwrap();
     assert!(!open(dir.path()).2.unclean, "a refused start is no crash");
+}
+
+#[test]
+fn a_journal_without_commits_is_begun_again_if_a_power_cut_took_its_version() {
+    let dir = TempDir::new().unwrap();
+    drop(open(dir.path()));
+    fs::remove_file(dir.path().join("version")).unwrap();
+    assert!(!may_have_commits(dir.path()));
+    let (mut journal, histories, opened) = open(dir.path());
+    assert!(opened.created && histories.is_empty());
+    journal.commit(&[events(1, &[("p", b"kept")])]).unwrap();
+    drop(journal);
+    assert!(may_have_commits(dir.path()));
+    assert_eq!(open(dir.path()).1.len(), 1);
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn a_directory_of_the_user_keeps_what_is_not_ours() {
     assert_eq!(left, ["letter"]);
 
     fs::remove_file(path.join("letter")).unwrap();
-    let (directory, is_made) = StateDirectory::open_or_make(&path).unwrap();
-    assert!(is_made);
+    let (directory, made) = StateDirectory::open_or_make(&path).unwrap();
+    assert!(made.is_some());
     let held = directory.hold(Use::Run).unwrap();
     remove(&directory, held).unwrap();
     assert!(!path.exists());

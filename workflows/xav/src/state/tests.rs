@@ -2,16 +2,16 @@ use super::*;
 
 fn made() -> (tempfile::TempDir, StateDirectory) {
     let dir = tempfile::TempDir::new().unwrap();
-    let (state, is_made) = StateDirectory::open_or_make(&dir.path().join("s")).unwrap();
-    assert!(is_made);
+    let (state, made) = StateDirectory::open_or_make(&dir.path().join("s")).unwrap();
+    assert!(made.is_some());
     (dir, state)
 }
 
 #[test]
 fn a_directory_is_made_once_and_opened_again() {
     let (_dir, state) = made();
-    let (again, is_made) = StateDirectory::open_or_make(state.path()).unwrap();
-    assert!(!is_made);
+    let (again, made) = StateDirectory::open_or_make(state.path()).unwrap();
+    assert!(made.is_none());
     assert_eq!(again.path(), state.path());
     assert_eq!(again.made(), state.made());
 }

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use journal::durable;
+use journal::durable::{self, Unflushed};
 
 use super::{StateError, read_text};
 use crate::screen;
@@ -80,10 +80,19 @@ pub(super) fn read_or_mend(directory: &Path) -> Result<Version, StateError> {
 }
 
 /// Writes the file durably.
-pub(super) fn write(directory: &Path) -> io::Result<()> {
+fn write(directory: &Path) -> io::Result<()> {
+    durable::write(&directory.join(NAME), text().as_bytes(), 0o600)
+}
+
+/// Writes the file of a directory that is being made.
+pub(super) fn place(directory: &Path, unflushed: &mut Unflushed) -> io::Result<()> {
+    let path = directory.join(NAME);
+    durable::place_unflushed(&path, text().as_bytes(), 0o600, unflushed)
+}
+
+fn text() -> String {
     let program = env!("CARGO_PKG_VERSION");
-    let text = format!("xavantes state {LAYOUT}\nmade by xavantes {program}\n");
-    durable::write(&directory.join(NAME), text.as_bytes(), 0o600)
+    format!("xavantes state {LAYOUT}\nmade by xavantes {program}\n")
 }
 
 /// True if processes may be recorded in a directory.
