@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use model::Bytes;
+use wire::resource::OWN_LABELS;
 
 /// The assumed memory if the system does not tell it, in bytes.
 const MEMORY_UNKNOWN: u64 = 1 << 30;
@@ -22,16 +23,17 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The labels that definitions can ask for.
+/// The labels that this machine tells of itself.
 pub fn labels() -> BTreeMap<String, String> {
-    let labels = [
-        ("os", std::env::consts::OS.to_owned()),
-        ("arch", std::env::consts::ARCH.to_owned()),
-        ("hostname", shell::environment::hostname()),
+    let values = [
+        std::env::consts::OS.to_owned(),
+        std::env::consts::ARCH.to_owned(),
+        shell::environment::hostname(),
     ];
-    labels
+    OWN_LABELS
+        .map(str::to_owned)
         .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
+        .zip(values)
         .collect()
 }
 

@@ -19,6 +19,7 @@ mod fetch;
 mod files;
 pub mod gauge;
 mod isolation;
+mod labels;
 mod latest;
 pub mod power;
 mod quotas;

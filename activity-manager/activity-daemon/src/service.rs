@@ -26,7 +26,7 @@ use crate::files::Files;
 use crate::gauge::{Gauge, cores};
 use crate::power::PowerMeter;
 use crate::{Commands, Handle, MachineProfile, Retention};
-use crate::{isolation, traversal};
+use crate::{isolation, labels, traversal};
 
 /// The file with the numbers of process managers, in the manager's directory.
 const NUMBERS: &str = "process-managers";
@@ -83,6 +83,7 @@ pub struct Settings {
     slots: Option<u32>,
     memory: Option<Bytes>,
     power: Option<f64>,
+    labels: BTreeMap<String, String>,
     ceilings: Ceilings,
     files: Files,
     retention: Retention,
@@ -198,6 +199,7 @@ impl program::Service for Service {
             slots: config.optional_number("slots", 0..=SLOTS_MAX),
             memory: config.optional_bytes("memory"),
             power: config.optional_fraction("power", 0.001..=1_000.0),
+            labels: labels::ask(config),
             ceilings: Ceilings {
                 load_max: config.optional_fraction("load-max", 0.0..=4_096.0),
                 hours: config.optional("hours", "hours such as \"20:00-06:00\"", Hours::parse),
@@ -263,6 +265,7 @@ impl program::Service for Service {
             profile: Some(MachineProfile {
                 power,
                 memory: settings.memory,
+                labels: settings.labels,
                 ..MachineProfile::default()
             }),
             accounts: accounts.clone(),

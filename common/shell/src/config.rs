@@ -2,6 +2,7 @@
 //! reported at once.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -163,13 +164,26 @@ impl Config<'_> {
             if let Some(text) = value.as_str() {
                 return Some(TextOrTexts::Text(text.to_owned()));
             }
-            let texts = value.as_table()?.iter();
-            let texts = texts.map(|(name, text)| {
-                let text = text.get_ref().as_str()?;
-                Some((name.get_ref().to_string(), text.to_owned()))
-            });
-            texts.collect::<Option<_>>().map(TextOrTexts::Texts)
+            texts(value).map(TextOrTexts::Texts)
         })
+    }
+
+    /// An optional table of texts by name, which `check` approves.
+    pub fn optional_texts<E: Display>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        check: impl FnOnce(&BTreeMap<String, String>) -> Result<(), E>,
+    ) -> Option<BTreeMap<String, String>> {
+        let found = self.value(key, wanted, texts)?;
+        let checked = check(&found);
+        if let Err(why) = checked {
+            let entry = self.values.iter().find(|entry| entry.key == key);
+            let at = entry.map_or(0, |entry| entry.value.span().start);
+            self.mistake(at, why.to_string());
+            return None;
+        }
+        Some(found)
     }
 
     /// A required path; a relative one starts at the file's directory.
@@ -368,6 +382,14 @@ impl Config<'_> {
             text,
         });
     }
+}
+
+fn texts(value: &DeValue<'_>) -> Option<BTreeMap<String, String>> {
+    let texts = value.as_table()?.iter().map(|(name, text)| {
+        let text = text.get_ref().as_str()?;
+        Some((name.get_ref().to_string(), text.to_owned()))
+    });
+    texts.collect()
 }
 
 fn whole(value: &DeValue<'_>) -> Option<u32> {

@@ -52,6 +52,19 @@ pub struct QuestionId {
     pub number: u64,
 }
 
+/// Bytes of a machine's labels, by [`labels_bytes`], so that what a group manager keeps of a machine
+/// fits into a record of 4 KiB.
+pub const LABELS_BYTES_MAX: usize = 3_072;
+
+/// The labels that each machine tells of itself. Others are given by its administrator.
+pub const OWN_LABELS: [&str; 3] = ["os", "arch", "hostname"];
+
+/// Bytes of labels with what each takes beside its text.
+pub fn labels_bytes(labels: &BTreeMap<String, String>) -> usize {
+    let bytes = |(name, value): (&String, &String)| name.len() + value.len() + 8;
+    labels.iter().map(bytes).sum()
+}
+
 /// The properties of a machine.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Facts {

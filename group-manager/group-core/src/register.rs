@@ -3,7 +3,7 @@
 use machine::Context;
 use model::{Epoch, Now, Span, Wall};
 use wire::group::RESOURCES_MAX;
-use wire::resource::{Facts, ToResource};
+use wire::resource::{Facts, LABELS_BYTES_MAX, ToResource, labels_bytes};
 
 use crate::io::{Effect, Record, Stream};
 use crate::machines::{Heard, Machine};
@@ -16,8 +16,6 @@ const SEEN_PERIOD: Span = Span::from_secs(60);
 const SLOTS_MAX: u32 = 65_536;
 /// Bytes of a machine's name, as of a file's.
 const NAME_BYTES_MAX: usize = 255;
-/// Bytes of a machine's labels, so that what is kept of it fits into a record of 4 KiB.
-const LABELS_BYTES_MAX: usize = 3_072;
 
 impl GroupManager {
     pub(crate) fn on_register(
@@ -126,16 +124,11 @@ fn number_of(cx: &mut Context<'_, GroupManager>, name: &str) -> Option<MachineNu
 
 /// True if a machine's facts are possible. A planner divides by its power.
 fn are_sound(facts: &Facts) -> bool {
-    let labels: usize = facts
-        .labels
-        .iter()
-        .map(|(name, value)| name.len() + value.len() + 8)
-        .sum();
     (1..=NAME_BYTES_MAX).contains(&facts.name.len())
         && facts.slots <= SLOTS_MAX
         && facts.power.is_finite()
         && facts.power > 0.0
-        && labels <= LABELS_BYTES_MAX
+        && labels_bytes(&facts.labels) <= LABELS_BYTES_MAX
 }
 
 /// The record that the repository keeps of a machine.

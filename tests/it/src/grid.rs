@@ -14,6 +14,7 @@ mod held;
 mod holdings;
 mod intruder;
 mod kills;
+mod labels;
 mod lease;
 mod leave;
 mod limits;

@@ -4,6 +4,7 @@ use serde_json::json;
 use shell::clock;
 use wire::admin::{Load, Node, Request, Response, Warning};
 use wire::group::{Owners, owner_name};
+use wire::resource::OWN_LABELS;
 
 use super::admin_context::{AdminContext, unfit};
 use super::arguments::{Drain, Nodes};
@@ -161,7 +162,8 @@ fn free(node: &Node) -> u32 {
 
 fn table(nodes: &[Node]) -> String {
     let head = [
-        "MACHINE", "STATE", "SLOTS", "FREE", "BUSY", "POWER", "MEMORY", "VERSION", "SEEN", "",
+        "MACHINE", "STATE", "SLOTS", "FREE", "BUSY", "POWER", "MEMORY", "VERSION", "SEEN",
+        "LABELS", "",
     ];
     let now = clock::wall();
     let rows = nodes.iter().map(|node| {
@@ -184,12 +186,26 @@ fn table(nodes: &[Node]) -> String {
             node.memory.to_string(),
             node.program.clone().unwrap_or_else(|| "-".to_owned()),
             format!("{} ago", text::span(now.since(node.seen))),
+            given_labels(node),
             why.unwrap_or_default().to_owned(),
         ]
     });
     let head = head.map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     text::table(&rows)
+}
+
+/// The labels that the administrator of a machine gave it: `gpu=a100,site=lab`.
+fn given_labels(node: &Node) -> String {
+    let given = node.labels.iter();
+    let given = given.filter(|(name, _)| !OWN_LABELS.contains(&name.as_str()));
+    let given: Vec<String> = given
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    match given.is_empty() {
+        true => "-".to_owned(),
+        false => text::harmless(&given.join(",")),
+    }
 }
 
 fn details(node: &Node) -> String {
@@ -230,7 +246,8 @@ fn details(node: &Node) -> String {
         ));
     }
     for (name, value) in &node.labels {
-        shown.push_str(&format!("{name}: {value}\n"));
+        shown.push_str(&text::harmless(&format!("{name}: {value}")));
+        shown.push('\n');
     }
     shown
 }
