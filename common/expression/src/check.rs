@@ -109,6 +109,12 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
                     check.expression(key, None, &|| (here, "for-each.key".to_owned()));
                 }
             }
+            NodeKind::Repeat(repeat) => {
+                // The condition reads the number of the iteration too.
+                check.at = here;
+                let field = || (here, repeat.test.keyword().to_owned());
+                check.expression(&repeat.condition, None, &field);
+            }
             NodeKind::Assign(writes) => {
                 for write in writes {
                     let variable = draft.variables.get(write.variable as usize);
@@ -139,20 +145,15 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
     check.findings
 }
 
-/// The innermost for-each around each node of a draft, which may be no tree.
+/// The innermost for-each or loop around each node of a draft, which may be no tree.
 fn around(draft: &Draft) -> Vec<Option<NodeId>> {
     let mut around = vec![None; draft.nodes.len()];
     for (index, node) in draft.nodes.iter().enumerate() {
-        let outer = match node.kind {
-            NodeKind::ForEach(_) => Some(NodeId(index as u32)),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::Activity(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => around[index],
+        let outer = match node.kind.has_bodies() {
+            true => Some(NodeId(index as u32)),
+            false => around[index],
         };
-        // Parents come before their children, so nothing is its own for-each.
+        // Parents come before their children, so nothing lies in itself.
         let later = |child: &&NodeId| child.index() > index;
         for child in node.children().iter().filter(later) {
             if let Some(place) = around.get_mut(child.index()) {
@@ -168,7 +169,7 @@ struct Check<'a> {
     inputs: BTreeSet<&'a str>,
     draft: &'a Draft,
     around: Vec<Option<NodeId>>,
-    /// The for-each whose item can be read where the check is.
+    /// The for-each or loop whose item and index can be read where the check is.
     at: Option<NodeId>,
     /// The same expression is often used in many places.
     programs: Programs,
@@ -179,22 +180,21 @@ struct Check<'a> {
 type PlaceOf<'p> = dyn Fn() -> (Option<NodeId>, String) + 'p;
 
 impl Check<'_> {
-    /// The items of the for-eachs around, and their indexes.
+    /// The items of the bodies around, and their indexes.
     fn items(&self) -> impl Iterator<Item = &str> {
         let around = std::iter::successors(self.at, |id| self.around[id.index()]);
-        let eachs = around.filter_map(|id| match &self.draft.nodes[id.index()].kind {
-            NodeKind::ForEach(each) => Some(each),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::Activity(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => None,
-        });
-        eachs.flat_map(|each| {
-            [Some(each.item.as_str()), each.index.as_deref()]
-                .into_iter()
-                .flatten()
+        around.flat_map(|id| {
+            let (item, index) = match &self.draft.nodes[id.index()].kind {
+                NodeKind::ForEach(each) => (Some(each.item.as_str()), each.index.as_deref()),
+                NodeKind::Repeat(repeat) => (None, repeat.index.as_deref()),
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => (None, None),
+            };
+            item.into_iter().chain(index)
         })
     }
 

@@ -12,6 +12,7 @@ mod grow;
 mod input;
 pub mod limits;
 mod order;
+mod repeat;
 #[cfg(test)]
 mod tests;
 
@@ -25,11 +26,12 @@ pub use self::activity::{
 };
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
+pub use self::repeat::{Repeat, Test};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
 
 /// A checked definition. Cheap to clone. It changes in one way alone: a for-each gets a body for each
-/// item, once these are known ([`Definition::expand`]).
+/// item, once these are known, and a loop one for each iteration ([`Definition::expand`]).
 #[derive(Clone, Debug)]
 pub struct Definition(Arc<Checked>);
 
@@ -43,10 +45,10 @@ struct Checked {
     activities: Vec<ActivityId>,
     /// Made when somebody asks for it, since it is another one after each growth.
     graph: Graph,
-    /// True if a for-each is there.
+    /// True if a for-each or a loop is there.
     has_bodies: bool,
-    /// Activities of the draft that gather an output, with its producer.
-    gathers: Vec<(NodeId, NodeId)>,
+    /// Activities of the draft that read across the edge of a body.
+    crossings: grow::Crossings,
     grown: Option<Box<grow::Grown>>,
     /// The places of the variables, in the order of their names.
     variables: Vec<u32>,
@@ -234,6 +236,9 @@ pub enum NodeKind {
     /// A body for each item of a list.
     #[n(6)]
     ForEach(#[n(0)] Box<ForEach>),
+    /// A body again and again.
+    #[n(7)]
+    Repeat(#[n(0)] Box<Repeat>),
 }
 
 /// An order between two nodes below one parallel controller.
@@ -345,6 +350,7 @@ impl Draft {
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         }
@@ -374,7 +380,7 @@ impl Definition {
         &self.0.draft.name
     }
 
-    /// True if a for-each is there, so that it may grow.
+    /// True if a for-each or a loop is there, so that it may grow.
     pub fn may_grow(&self) -> bool {
         self.0.has_bodies
     }
@@ -469,6 +475,21 @@ impl PartialEq for Definition {
     }
 }
 
+impl NodeKind {
+    /// Returns true if it may run its child more than once, so that there are copies of it in a process.
+    pub fn has_bodies(&self) -> bool {
+        match self {
+            NodeKind::ForEach(_) | NodeKind::Repeat(_) => true,
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => false,
+        }
+    }
+}
+
 impl Node {
     /// The children of a controller, none of a leaf.
     pub fn children(&self) -> &[NodeId] {
@@ -477,6 +498,7 @@ impl Node {
             | NodeKind::Parallel { children, .. }
             | NodeKind::If { children, .. } => children,
             NodeKind::ForEach(controller) => &controller.children,
+            NodeKind::Repeat(controller) => &controller.children,
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &[],
         }
     }
@@ -491,6 +513,7 @@ impl Node {
             NodeKind::Empty => "empty",
             NodeKind::If { .. } => "if",
             NodeKind::ForEach(_) => "for-each",
+            NodeKind::Repeat(controller) => controller.test.keyword(),
         }
     }
 

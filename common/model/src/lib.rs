@@ -20,7 +20,8 @@ mod value;
 pub use definition::{
     Activity, Assignment, Capture, Command, DataLink, DataMode, Definition, Draft, Enclosing,
     Expansion, Expression, ForEach, Input, Join, Link, Node, NodeKind, Output, OutputSource, Parse,
-    Place, Problem, Produced, Retry, RetryOn, Source, Staged, Stdin, Template, Variable, limits,
+    Place, Problem, Produced, Repeat, Retry, RetryOn, Source, Staged, Stdin, Template, Test,
+    Variable, limits,
 };
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};

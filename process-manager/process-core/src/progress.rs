@@ -126,7 +126,7 @@ impl Parts {
         false
     }
 
-    /// Records what was decided. Items that would take the owner of the process beyond its quota are a
+    /// Records what was decided. Items or iterations that would take the owner of the process beyond its quota are a
     /// fault instead.
     fn record_decided(&mut self, step: &mut Step<'_>, id: ProcessId, event: Event) {
         let stream = Stream::Process(id);
@@ -136,8 +136,9 @@ impl Parts {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let (each, n_items) = (expanded.node, expanded.items.len() as u64);
-        let n_more = known.definition().n_in_body(each) * n_items.saturating_sub(1);
+        let expansion = expanded.expansion();
+        let (each, n_items) = (expansion.each, expansion.n_items as usize);
+        let n_more = known.definition().n_added(each, n_items);
         if let Err(message) = self.clients.check_growth(step.config.quota, known, n_more) {
             let fault = Fault::new(FaultName::TooLarge, message);
             let fault = fault_event(known, Some(Spot::Node(each)), Box::new(fault));

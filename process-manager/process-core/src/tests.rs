@@ -19,6 +19,7 @@ pub(crate) mod paper;
 mod priority;
 mod recall;
 mod recompute;
+mod repeat;
 mod returns;
 mod turns;
 mod upkeep;
@@ -216,6 +217,7 @@ fn what_a_command_prints_reaches_variables_and_outputs() {
             path: "i.txt".into(),
             source,
             gathers: false,
+            carried: None,
         }];
     });
     draft.variables = vec![int("total", Value::Null), int("twice", Value::Null)];

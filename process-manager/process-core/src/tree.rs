@@ -19,6 +19,7 @@ mod for_each;
 mod frame;
 mod links;
 mod parallel;
+mod repeat;
 mod sequence;
 #[cfg(test)]
 mod tests;

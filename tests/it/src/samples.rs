@@ -254,6 +254,27 @@ fn the_farthest_throw_of_each_drag_is_found() {
     assert_eq!(rows, ["0.02 39 42.19", "0.1 33 16.39"]);
 }
 
+/// `xav run workflows/samples/heat/heat.yaml`
+#[test]
+fn a_plate_is_heated_until_nothing_moves_any_more() {
+    let sandbox = Sandbox::new();
+    let heat = sample("heat/heat.yaml");
+    let json = sandbox.json(&["run", &heat, "--json"]);
+    let expected = expected("heat/expected.json");
+    for name in ["middle", "sweeps"] {
+        assert_eq!(json["outputs"][name], expected[name], "{name}");
+    }
+    let rounds = expected["sweeps"].as_u64().unwrap() / 10;
+    let last = format!("relax[{}]", rounds - 1);
+    sandbox.xav(&["logs", &last]).expect(0);
+    let to = sandbox.path("mine");
+    let to = to.to_str().unwrap();
+    sandbox.xav(&["results", "--to", to]).expect(0);
+    let plate = fs::read_to_string(sandbox.path("mine/plate.txt")).unwrap();
+    assert_eq!(plate.lines().count(), 24);
+    assert!(plate.starts_with("100.000000000 100.000000000 "));
+}
+
 #[test]
 fn samples_are_valid_and_can_be_shown() {
     let sandbox = Sandbox::new();
@@ -263,6 +284,7 @@ fn samples_are_valid_and_can_be_shown() {
         "wordcount/wordcount.yaml",
         "wordcount/texts.yaml",
         "sweep/sweep.yaml",
+        "heat/heat.yaml",
         "mosaic/mosaic.yaml",
         "faulty/faulty.yaml",
     ];

@@ -321,8 +321,8 @@ impl<'a> Interpreter<'a> {
                     self.variables[*variable as usize] = term.value(&variables, input);
                 }
             }
-            // It is unrolled: there is a body for each item.
-            NodeKind::ForEach(_) | NodeKind::Empty => {}
+            // They are unrolled: there is a body for each item or iteration.
+            NodeKind::ForEach(_) | NodeKind::Repeat(_) | NodeKind::Empty => {}
         }
         self.fates[id.index()] = Fate::Done;
         self.until[id.index()] = until;

@@ -4,8 +4,8 @@
 mod controllers;
 
 pub(crate) use self::controllers::{
-    BRANCH, CASE, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM, SEQUENCE,
-    SEQUENCE_FORM, SWITCH,
+    BRANCH, CARRIED, CASE, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM,
+    REPEAT_UNTIL, SEQUENCE, SEQUENCE_FORM, SWITCH, WHILE,
 };
 
 /// A mapping of the language.
@@ -58,6 +58,7 @@ pub(crate) enum Shape {
     /// An expression, or a list of values.
     Items,
     AtMost,
+    Iterations,
     Name,
     /// A name that expressions can use.
     Identifier,
@@ -66,6 +67,8 @@ pub(crate) enum Shape {
     Env,
     Stdin,
     Staged,
+    /// One source of a file.
+    Source,
     Produced,
     Capture,
     Duration,
@@ -204,7 +207,7 @@ pub(crate) const ACTIVITY: Table = Table {
         key(
             "inputs",
             Shape::Staged,
-            "Files laid into its directory: path: producer.output",
+            "Files laid into its directory: path: producer.output, in a loop also path: { first: ..., then: ... }",
         ),
         key(
             "outputs",
@@ -338,12 +341,21 @@ pub(crate) const RETRY: Table = Table {
 };
 
 /// The kinds of a step: the key that tells the kind is the first of its table.
-pub(crate) const STEPS: [&Table; 8] = [
-    &SEQUENCE, &PARALLEL, &IF, &SWITCH, &FOR_EACH, &ACTIVITY, &ASSIGN, &EMPTY,
+pub(crate) const STEPS: [&Table; 10] = [
+    &SEQUENCE,
+    &PARALLEL,
+    &IF,
+    &SWITCH,
+    &FOR_EACH,
+    &WHILE,
+    &REPEAT_UNTIL,
+    &ACTIVITY,
+    &ASSIGN,
+    &EMPTY,
 ];
 
 /// Kinds of a step that belong to the language, but not to this version.
-pub(crate) const LATER_STEPS: [&str; 16] = [
+pub(crate) const LATER_STEPS: [&str; 13] = [
     "bag",
     "call",
     "compensate",
@@ -353,13 +365,10 @@ pub(crate) const LATER_STEPS: [&str; 16] = [
     "invoke",
     "iterate",
     "pick",
-    "repeat-until",
     "rethrow",
     "scope",
     "throw",
-    "until",
     "wait",
-    "while",
 ];
 
 /// The names of the types, but for `list of ...`.

@@ -8,6 +8,7 @@ mod head;
 mod lost;
 mod places;
 mod references;
+mod repeat;
 mod steps;
 mod written;
 
@@ -182,6 +183,7 @@ impl<'t> Reader<'t, '_> {
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
                 | NodeKind::ForEach(_)
+                | NodeKind::Repeat(_)
                 | NodeKind::Empty => {}
             }
         }

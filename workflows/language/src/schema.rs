@@ -1,12 +1,12 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
-use model::limits::{COPIES_MAX, PRIORITY_MAX};
+use model::limits::{COPIES_MAX, ITERATIONS_MAX, PRIORITY_MAX};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    BRANCH, CAPTURE, CASE, DEFAULT, FOR_EACH_FORM, INPUT, Key, LINK, PARALLEL_FORM, PARSES,
-    PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, CARRIED, CASE, DEFAULT, FOR_EACH_FORM, INPUT, Key, LINK, PARALLEL_FORM,
+    PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -64,6 +64,7 @@ fn shape(shape: Shape) -> Value {
     let text = json!({ "type": ["string", "number", "boolean"] });
     let expression = json!({ "type": "string", "pattern": "^\\s*\\$\\{[\\s\\S]*\\}\\s*$" });
     let steps = json!({ "type": "array", "items": { "$ref": "#/$defs/step" }, "minItems": 1 });
+    let source = json!({ "type": "string", "pattern": "\\.|^[A-Za-z_][A-Za-z0-9_]*$" });
     let by_name = |value: Value| json!({ "type": "object", "additionalProperties": value });
     let kind = || json!({ "$ref": "#/$defs/type" });
     match shape {
@@ -88,6 +89,9 @@ fn shape(shape: Shape) -> Value {
         Shape::ForEach => table(&FOR_EACH_FORM),
         Shape::Items => json!({ "anyOf": [expression, { "type": "array" }] }),
         Shape::AtMost => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        Shape::Iterations => {
+            json!({ "type": "integer", "minimum": 1, "maximum": ITERATIONS_MAX })
+        }
         Shape::Identifier => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Shape::Name => json!({
             "type": ["string", "number"],
@@ -100,9 +104,8 @@ fn shape(shape: Shape) -> Value {
         ] }),
         Shape::Env | Shape::Labels => by_name(text),
         Shape::Stdin => json!({ "anyOf": [text, table(&STDIN)] }),
-        Shape::Staged => by_name(json!({
-            "type": "string", "pattern": "\\.|^[A-Za-z_][A-Za-z0-9_]*$",
-        })),
+        Shape::Staged => by_name(json!({ "anyOf": [source, table(&CARRIED)] })),
+        Shape::Source => source,
         Shape::Produced => by_name(json!({ "type": ["string", "number"] })),
         Shape::Capture => table(&CAPTURE),
         Shape::Duration => json!({

@@ -63,6 +63,7 @@ fn line(definition: &Definition, id: NodeId, node: &Node) -> String {
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Empty => heading(node),
     };
     let after: Vec<&str> = definition
@@ -92,10 +93,15 @@ fn title(node: &Node) -> String {
     }
 }
 
-/// The title of a controller, with the list of a for-each.
+/// The title of a controller, with the list of a for-each or the condition of a loop.
 fn heading(node: &Node) -> String {
     match &node.kind {
         NodeKind::ForEach(each) => format!("{}: {}", title(node), items(each)),
+        NodeKind::Repeat(repeat) => {
+            let condition = short(repeat.condition.0.trim());
+            let max = repeat.iterations_max();
+            format!("{}: {condition}, at most {max} times", title(node))
+        }
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
@@ -223,7 +229,8 @@ fn clusters(definition: &Definition, text: &mut String) {
                     NodeKind::Sequence(_)
                     | NodeKind::Parallel { .. }
                     | NodeKind::If { .. }
-                    | NodeKind::ForEach(_) => {
+                    | NodeKind::ForEach(_)
+                    | NodeKind::Repeat(_) => {
                         let _ = writeln!(text, "{indent}subgraph cluster_{id} {{");
                         let label = quoted(&heading(node));
                         let _ = writeln!(text, "{indent}  label={label}; style=dotted;");

@@ -143,6 +143,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => 0,
     });
@@ -229,8 +230,11 @@ impl Maker {
                     continue;
                 }
                 NodeKind::Parallel { links, .. } => links.clone(),
-                // A for-each is made of what is there in the end.
-                NodeKind::Sequence(_) | NodeKind::ForEach(_) | NodeKind::Empty => continue,
+                // A for-each or a loop is made of what is there in the end.
+                NodeKind::Sequence(_)
+                | NodeKind::ForEach(_)
+                | NodeKind::Repeat(_)
+                | NodeKind::Empty => continue,
             };
             let links = links
                 .into_iter()
@@ -438,6 +442,7 @@ impl Maker {
                     path,
                     source: Source::Input(1),
                     gathers: false,
+                    carried: None,
                 });
                 continue;
             }
@@ -456,6 +461,7 @@ impl Maker {
                     output,
                 },
                 gathers: false,
+                carried: None,
             });
         }
         inputs
@@ -526,6 +532,7 @@ impl Maker {
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
                 | NodeKind::ForEach(_)
+                | NodeKind::Repeat(_)
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => false,
             };

@@ -99,6 +99,10 @@ pub struct Staged {
     /// name of the item. The activity of the source lies in that for-each, and this one does not.
     #[cbor(n(2), default)]
     pub gathers: bool,
+    /// What is read instead from the second iteration on: an output of the iteration before. Its activity
+    /// lies in the body of a loop, not deeper, and this one somewhere in the same body.
+    #[n(3)]
+    pub carried: Option<Source>,
 }
 
 /// The source of a file.

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use self::activity::check_activity;
-use self::bodies::{Bodies, check_for_each, check_names, check_reads};
+use self::bodies::{Bodies, check_for_each, check_names, check_reads, check_repeat};
 pub(super) use self::data::order_by_data;
 use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
@@ -21,6 +21,7 @@ pub(super) use self::recorded::recorded;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
+use super::grow::Crossings;
 use super::limits::{
     COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, VALUES_BYTES_MAX,
 };
@@ -82,11 +83,11 @@ impl Checked {
             .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
             .map(ActivityId)
             .collect();
-        let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
+        let has_bodies = |node: &Node| node.kind.has_bodies();
         Checked {
             graph: Graph(OnceLock::from(order.graph(&draft))),
-            has_bodies: draft.nodes.iter().any(is_each),
-            gathers: gathers(&draft),
+            has_bodies: draft.nodes.iter().any(has_bodies),
+            crossings: Crossings::new(&draft, &parents),
             grown: None,
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
             inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
@@ -98,24 +99,6 @@ impl Checked {
             activities,
         }
     }
-}
-
-/// Activities that gather an output, with its producer.
-fn gathers(draft: &Draft) -> Vec<(NodeId, NodeId)> {
-    let mut found = Vec::new();
-    for (index, node) in draft.nodes.iter().enumerate() {
-        let NodeKind::Activity(reader) = &node.kind else {
-            continue;
-        };
-        for staged in reader.inputs.iter().filter(|staged| staged.gathers) {
-            if let Source::Output { activity, .. } = staged.source {
-                found.push((NodeId(index as u32), activity));
-            }
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
 /// The places of names, in the order of the names.
@@ -335,7 +318,7 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
             }
         } else {
             let field = match node.kind {
-                NodeKind::If { .. } | NodeKind::ForEach(_) => "name",
+                NodeKind::If { .. } | NodeKind::ForEach(_) | NodeKind::Repeat(_) => "name",
                 NodeKind::Sequence(_)
                 | NodeKind::Parallel { .. }
                 | NodeKind::Activity(_)
@@ -397,7 +380,8 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
                     }
                 }
             }
-            NodeKind::ForEach(each) => check_for_each(draft, each, id, problems),
+            NodeKind::ForEach(each) => check_for_each(each, id, problems),
+            NodeKind::Repeat(repeat) => check_repeat(repeat, id, problems),
             NodeKind::Empty => {}
         }
     }
@@ -423,6 +407,7 @@ fn has_output(draft: &Draft, activity: NodeId, output: u32) -> bool {
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty,
         )

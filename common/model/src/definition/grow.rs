@@ -1,4 +1,4 @@
-//! The growth of a definition: a body gets a copy for each item, with ids of its own.
+//! The growth of a definition: a body gets a copy for each item, or iteration, with ids of its own.
 //!
 //! ```text
 //! submitted          s(0) ── each(1) ── p(2) ─┬ a(3)
@@ -11,26 +11,30 @@
 //!                                                └ b[2](10)
 //! ```
 //! The nodes of a body have consecutive numbers, so a copy is a shift of them. Copies are made of
-//! what was submitted, so it does not matter what has grown before inside the first one.
+//! what was submitted, so it does not matter what has grown before inside the first one. A loop gets its
+//! bodies one after another, with whatever has grown elsewhere between them.
 
 mod copies;
+mod crossings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::limits::NODES_MAX;
-use super::{Checked, Definition, Draft, Node, NodeKind};
 use minicbor::{Decode, Encode};
 
+pub(super) use self::crossings::Crossings;
+use super::limits::NODES_MAX;
+use super::{Checked, Definition, Draft, Node, NodeKind};
 use crate::{ActivityId, NodeId};
 
-/// The items that a for-each runs its body for: how many, and their names.
+/// The items that a for-each runs its body for, or further iterations of a loop: how many, and their
+/// names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Expansion {
-    /// The for-each.
+    /// The controller.
     #[n(0)]
     pub each: NodeId,
-    /// The number of its items.
+    /// The number of its items; of a loop the number of iterations that it gets with this one.
     #[n(1)]
     pub n_items: u32,
     /// Their names; empty where they are numbered.
@@ -51,13 +55,9 @@ pub(super) struct Grown {
     expanded: BTreeMap<NodeId, Bodies>,
 }
 
-/// The bodies of one controller. The first is where the draft has it, the others follow each other.
+/// The bodies of one controller. The first is where the draft has it.
 #[derive(Clone, Debug)]
 struct Bodies {
-    /// The first node of the second body.
-    base: u32,
-    /// Nodes of a body.
-    len: u32,
     n_items: u32,
     /// The names of the items; empty where they are numbers.
     keys: Vec<String>,
@@ -66,11 +66,11 @@ struct Bodies {
 /// A body that a node lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enclosing {
-    /// The controller.
+    /// The for-each or the loop.
     pub each: NodeId,
     /// The root of the body.
     pub body: NodeId,
-    /// The place of its item in the list.
+    /// The place of its item in the list, or the number of the iteration, from 0.
     pub place: u32,
 }
 
@@ -96,12 +96,11 @@ fn shifted(node: NodeId, bodies: &[Shift]) -> NodeId {
 }
 
 impl Definition {
-    /// Nodes that all items of a for-each would add, or an error that says how many would be too many.
+    /// An error where these items of a for-each, or iterations of a loop, would make too many nodes.
     pub fn may_expand(&self, each: NodeId, n_items: usize) -> Result<(), String> {
         let checked = &*self.0;
-        let origin = self.origin(each);
-        let n_body = body_len(&checked.submitted().nodes, origin);
-        let n_more = (n_body as usize).saturating_mul(n_items.saturating_sub(1));
+        let n_body = self.n_body_nodes(each);
+        let n_more = (n_body as usize).saturating_mul(self.n_copies(each, n_items));
         let n_nodes = checked.draft.nodes.len().saturating_add(n_more);
         match n_nodes <= NODES_MAX {
             true => Ok(()),
@@ -112,8 +111,23 @@ impl Definition {
         }
     }
 
-    /// Activities of one body of a for-each, as it was submitted.
-    pub fn n_in_body(&self, each: NodeId) -> u64 {
+    /// Copies of the body that so many items or iterations need: the first one is where it is.
+    fn n_copies(&self, each: NodeId, n_items: usize) -> usize {
+        n_items.saturating_sub(usize::from(!self.is_expanded(each)))
+    }
+
+    /// Nodes of the body of a for-each or a loop, as it was submitted.
+    pub fn n_body_nodes(&self, each: NodeId) -> u32 {
+        body_len(&self.0.submitted().nodes, self.origin(each))
+    }
+
+    /// Activities that an expansion adds.
+    pub fn n_added(&self, each: NodeId, n_items: usize) -> u64 {
+        self.n_in_body(each) * self.n_copies(each, n_items) as u64
+    }
+
+    /// Activities of one body, as it was submitted.
+    fn n_in_body(&self, each: NodeId) -> u64 {
         let nodes = &self.0.submitted().nodes;
         let origin = self.origin(each);
         let body = nodes[origin.index()].children().first();
@@ -123,16 +137,26 @@ impl Definition {
         activities.count() as u64
     }
 
-    /// Gives a for-each a body for each item, once. Ids are given in order, so the same expansions in
-    /// the same order give the same ids anywhere. Nothing happens where the node is no for-each, has
-    /// been expanded or would become too large. O(nodes added).
+    /// Gives a for-each a body for each item, once, or a loop bodies for further iterations. Ids are given
+    /// in order, so the same expansions in the same order give the same ids anywhere. Nothing happens
+    /// where the node has no bodies, is a for-each that has been expanded or would become too large.
+    /// O(nodes added).
     pub fn expand(&mut self, expansion: &Expansion) {
         let Expansion { each, n_items, .. } = *expansion;
-        let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
-        if !self.nodes().get(each.index()).is_some_and(is_each)
-            || self.is_expanded(each)
-            || self.may_expand(each, n_items as usize).is_err()
-        {
+        let may_grow = match self.nodes().get(each.index()).map(|node| &node.kind) {
+            Some(NodeKind::ForEach(_)) => !self.is_expanded(each),
+            Some(NodeKind::Repeat(_)) => true,
+            Some(
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty,
+            )
+            | None => false,
+        };
+        if !may_grow || self.may_expand(each, n_items as usize).is_err() {
             return;
         }
         let bodies = self.shifts(each);
@@ -141,7 +165,7 @@ impl Definition {
         checked.expand(expansion, &bodies, &suffix);
     }
 
-    /// Returns true if the items of a for-each are known.
+    /// Returns true if the items of a for-each are known, or a loop has begun.
     pub fn is_expanded(&self, each: NodeId) -> bool {
         let grown = self.0.grown.as_ref();
         grown.is_some_and(|grown| grown.expanded.contains_key(&each))
@@ -164,7 +188,7 @@ impl Definition {
         found
     }
 
-    /// Items of a for-each, once they are known.
+    /// Items of a for-each, once they are known, or the iterations of a loop so far.
     pub fn n_items(&self, each: NodeId) -> Option<u32> {
         let bodies = self.0.grown.as_ref()?.expanded.get(&each)?;
         Some(bodies.n_items)
@@ -195,7 +219,7 @@ impl Definition {
                 let each = self.parent(body);
                 at = each;
                 let each = each?;
-                if let NodeKind::ForEach(_) = self.node(each).kind {
+                if self.node(each).kind.has_bodies() {
                     let place = self.place_of(each, body);
                     return Some(Enclosing { each, body, place });
                 }
@@ -204,12 +228,9 @@ impl Definition {
     }
 
     fn place_of(&self, each: NodeId, body: NodeId) -> u32 {
-        let grown = self.0.grown.as_ref();
-        let bodies = grown.and_then(|grown| grown.expanded.get(&each));
-        bodies.map_or(0, |bodies| {
-            let beyond = body.0.checked_sub(bodies.base);
-            beyond.map_or(0, |beyond| beyond / bodies.len.max(1) + 1)
-        })
+        // Bodies get their numbers in the order of the items.
+        let bodies = self.node(each).children();
+        bodies.partition_point(|&other| other < body) as u32
     }
 
     /// The name of an item: its key, or its place.
@@ -244,11 +265,28 @@ impl Definition {
     /// All nodes that stand for an activity of the draft, in the order of their items; itself where
     /// it is in no body.
     pub fn instances(&self, of: NodeId) -> Vec<NodeId> {
+        self.instances_in(of, |_, bodies| bodies)
+    }
+
+    /// The node that stands for an activity of the draft in the last iteration of each loop that it lies
+    /// in; itself where it is in no body.
+    pub fn last_instance(&self, of: NodeId) -> NodeId {
+        let last = |kind: &NodeKind, bodies| last_of_loop(kind, bodies);
+        let found = self.instances_in(of, last);
+        found.last().copied().unwrap_or(of)
+    }
+
+    /// The nodes that stand for one of the draft, in the bodies that `among` selects at each level.
+    fn instances_in<'a>(
+        &'a self,
+        of: NodeId,
+        among: impl Fn(&NodeKind, &'a [NodeId]) -> &'a [NodeId],
+    ) -> Vec<NodeId> {
         let submitted = self.0.submitted();
         let mut roots = Vec::new();
         let mut at = of;
         while let Some(parent) = self.0.parents[at.index()] {
-            if let NodeKind::ForEach(_) = submitted.nodes[parent.index()].kind {
+            if submitted.nodes[parent.index()].kind.has_bodies() {
                 roots.push((parent, at));
             }
             at = parent;
@@ -257,10 +295,11 @@ impl Definition {
         let mut found = vec![NodeId(0)];
         let mut above = NodeId(0);
         for (each, body) in roots.into_iter().rev() {
-            let of_each = |root: NodeId| NodeId(root.0 + (each.0 - above.0));
-            let bodies = found
-                .iter()
-                .flat_map(|&root| self.node(of_each(root)).children());
+            let of_each = |root: NodeId| self.node(NodeId(root.0 + (each.0 - above.0)));
+            let bodies = found.iter().flat_map(|&root| {
+                let each = of_each(root);
+                among(&each.kind, each.children())
+            });
             found = bodies.copied().collect();
             above = body;
         }
@@ -271,7 +310,7 @@ impl Definition {
             .collect()
     }
 
-    /// The bodies that a for-each lies in, innermost first, as shifts of the draft's nodes.
+    /// The bodies that a controller lies in, innermost first, as shifts of the draft's nodes.
     fn shifts(&self, each: NodeId) -> Vec<Shift> {
         let nodes = &self.0.submitted().nodes;
         let shift = |around: Enclosing| Shift {
@@ -294,7 +333,22 @@ impl Definition {
     }
 }
 
-/// Nodes of the body of a for-each of a draft.
+/// Of the bodies of a loop the last one, of others all.
+fn last_of_loop<'a>(kind: &NodeKind, bodies: &'a [NodeId]) -> &'a [NodeId] {
+    let n_before = match kind {
+        NodeKind::Repeat(_) => bodies.len().saturating_sub(1),
+        NodeKind::Sequence(_)
+        | NodeKind::Parallel { .. }
+        | NodeKind::If { .. }
+        | NodeKind::ForEach(_)
+        | NodeKind::Activity(_)
+        | NodeKind::Assign(_)
+        | NodeKind::Empty => 0,
+    };
+    &bodies[n_before..]
+}
+
+/// Nodes of the body of a for-each or a loop of a draft.
 fn body_len(nodes: &[Node], each: NodeId) -> u32 {
     let Some(&body) = nodes[each.index()].children().first() else {
         return 0;

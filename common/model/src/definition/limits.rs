@@ -7,6 +7,10 @@ pub const NODES_MAX: usize = 2_000_000;
 pub const LINKS_MAX: usize = 8_000_000;
 /// Items of one for-each. Each costs the process manager some 2 KiB for each activity of its body.
 pub const ITEMS_MAX: usize = 200_000;
+/// Iterations of one loop that says nothing of them...
+pub const ITERATIONS: u32 = 10_000;
+/// ...and the most that it may allow. Each costs the process manager as much as an item.
+pub const ITERATIONS_MAX: u32 = 200_000;
 /// Bytes of the key of an item, which is part of the names of activities and files.
 pub const KEY_BYTES_MAX: usize = 100;
 /// Controllers within each other.

@@ -68,6 +68,7 @@ impl Order {
                     side_by_side(id, children, &mut edges);
                 }
                 NodeKind::ForEach(each) => side_by_side(id, &each.children, &mut edges),
+                NodeKind::Repeat(repeat) => in_a_row(id, &repeat.children, &mut edges),
                 NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {
                     edges.push((start(id), end(id)));
                 }
@@ -184,6 +185,7 @@ impl Order {
                 | NodeKind::Parallel { .. }
                 | NodeKind::If { .. }
                 | NodeKind::ForEach(_)
+                | NodeKind::Repeat(_)
                 | NodeKind::Assign(_)
                 | NodeKind::Empty => None,
             };

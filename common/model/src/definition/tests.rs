@@ -8,7 +8,7 @@ use crate::Hash;
 
 /// Parses a tree written as text: `s(a b p(c d | c>d))`, lower-case words are activities. `i(a b)`
 /// is an `if` with a condition for each child, `e(a b)` one whose last child is the `else`, `f(a)` a
-/// for-each.
+/// for-each, `w(a)` a loop.
 pub(crate) fn tree(text: &str) -> Draft {
     let mut draft = Draft {
         name: "t".into(),
@@ -74,6 +74,13 @@ fn parse<'a>(
                 items: Expression("[1]".into()),
                 key: None,
                 at_most: None,
+                children,
+            })),
+            "w" => NodeKind::Repeat(Box::new(Repeat {
+                test: Test::While,
+                condition: Expression("true".into()),
+                index: None,
+                max_iterations: None,
                 children,
             })),
             "i" | "e" => {
@@ -180,6 +187,7 @@ fn what_never_runs_together_is_neither_linked_nor_read() {
                     output: 0,
                 },
                 gathers: false,
+                carried: None,
             }];
         }
         let checked = draft.check();
@@ -251,6 +259,7 @@ fn cycles_and_orders_are_checked_beside_other_mistakes() {
                 path,
                 source,
                 gathers: false,
+                carried: None,
             });
         }
     };
@@ -319,6 +328,7 @@ fn reader_beside_its_producer_is_refused_and_after_it_is_not() {
                 path: "in.txt".into(),
                 source,
                 gathers: false,
+                carried: None,
             });
         }
         assert_eq!(draft.check().is_ok(), sound, "{text}");

@@ -52,7 +52,7 @@ impl Quotas {
             return Ok(());
         }
         Err(format!(
-            "the items would add {n_more} activities, {} has {open} on this process manager, and may \
+            "it would add {n_more} activities, {} has {open} on this process manager, and may \
              have {most} (`user-activities-max`)",
             owner_name(Some(owner))
         ))

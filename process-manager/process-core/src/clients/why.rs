@@ -362,7 +362,7 @@ fn faults_below(
                 process.activity(ActivityId(at.0)).phase == ActivityPhase::Faulted
             }
             NodeKind::Assign(_) | NodeKind::Empty => causes(process, at).is_empty(),
-            NodeKind::If { .. } | NodeKind::ForEach(_) => {
+            NodeKind::If { .. } | NodeKind::ForEach(_) | NodeKind::Repeat(_) => {
                 if is_condition_broken(process, at) {
                     reasons.push(Reason::Broken(at));
                     continue;
@@ -380,9 +380,15 @@ fn faults_below(
     }
 }
 
-/// Returns true if a condition of a broken `if`, or the list of a broken `for-each`, faulted: then all
-/// nodes below it are broken, and none of them ran.
+/// Returns true if a condition of a broken `if` or loop, or the list of a broken `for-each`, faulted: then
+/// all nodes below it are broken, and none of them ran, but for the earlier iterations of a loop.
 fn is_condition_broken(process: &Process, node: NodeId) -> bool {
+    let definition = process.definition();
+    if let NodeKind::Repeat(repeat) = &definition.node(node).kind
+        && definition.is_expanded(node)
+    {
+        return !repeat.children.iter().any(|&body| is_broken(process, body));
+    }
     let mut open = process.definition().node(node).children().to_vec();
     while let Some(below) = open.pop() {
         let has_run = process.definition().activity(ActivityId(below.0)).is_some()

@@ -320,6 +320,7 @@ fn chain() -> Draft {
                 output: 0,
             },
             gathers: false,
+            carried: None,
         }];
     });
     let sequence = NodeKind::Sequence(ids(&[1, 2]));

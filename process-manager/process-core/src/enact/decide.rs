@@ -10,7 +10,7 @@ use crate::budget::DECISION_STEPS;
 use crate::enact::evaluate::{
     Evaluator, Spot, admit, expression_fault, fault_event, has_room, produced, scope,
 };
-use crate::enact::expand::expand;
+use crate::enact::expand::{expand, repeat};
 use crate::process::Process;
 use crate::record::{Event, Phase};
 use crate::tree::Decision;
@@ -48,6 +48,10 @@ pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Op
             let flow = process.transition().spread(node);
             (None, Ok(Event::Decided(flow)))
         }
+        Decision::Repeat(node) => {
+            let event = repeat(process, node, now, &mut evaluator);
+            (Some(Spot::Node(node)), event)
+        }
         Decision::Join(node) => (Some(Spot::Node(node)), join(process, node, &mut evaluator)),
         Decision::Close => {
             let at = now.wall;
@@ -76,6 +80,7 @@ fn assign(
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Empty => &[],
     };
@@ -156,6 +161,7 @@ fn choose(
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => &[],
@@ -190,7 +196,7 @@ fn close(
                     let message = format!("output `{}`: {error}", output.name);
                     Box::new(Fault::new(FaultName::Expression, message))
                 })?,
-            OutputSource::Produced(source) => match produced(process, *source) {
+            OutputSource::Produced(source) => match produced(process, last(process, *source)) {
                 Some(value) => value,
                 None => {
                     let message = format!(
@@ -205,6 +211,17 @@ fn close(
         outputs.push((output.name.clone(), value));
     }
     Ok(outputs)
+}
+
+/// The source of an output of the process: that of the last iteration, where it lies in a loop.
+fn last(process: &Process, source: Source) -> Source {
+    match source {
+        Source::Output { activity, output } => Source::Output {
+            activity: process.definition.last_instance(activity),
+            output,
+        },
+        Source::Input(_) | Source::Item(_) => source,
+    }
 }
 
 /// What an activity has produced for each item, by the item's name, without those for which it was

@@ -1,15 +1,16 @@
-//! The items of a for-each: its list and the names of the items, evaluated when it starts.
+//! The items of a for-each: its list and the names of the items, evaluated when it starts. The
+//! iterations of a loop: whether there is another one.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use expression::Meter;
 use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, VALUES_BYTES_MAX};
-use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Value};
+use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value};
 
 use crate::enact::evaluate::{Evaluator, expression_fault, scope};
 use crate::process::Process;
-use crate::record::{Event, Expanded};
+use crate::record::{Event, Expanded, Iterations};
 
 /// Items that are taken over in the time of one step.
 const ITEMS_A_STEP: u64 = 4;
@@ -44,7 +45,12 @@ pub(crate) fn expand(
     let used = evaluator.meter.use_steps(n_steps, 0);
     used.map_err(|error| expression_fault(process, node, &error.to_string()))?;
     let keys = keys(process, (node, each), &items, evaluator)?;
-    let expanded = Expanded { node, items, keys };
+    let expanded = Expanded {
+        node,
+        items,
+        keys,
+        ..Expanded::default()
+    };
     let n_bytes = process.index.items_bytes + expanded.size();
     if n_bytes > VALUES_BYTES_MAX {
         let message = format!(
@@ -53,6 +59,62 @@ pub(crate) fn expand(
         return Err(too_large(process, node, &message));
     }
     Ok(Event::Expanded(Box::new(expanded)))
+}
+
+/// Another iteration of a loop, or its end. A condition that faults, or one iteration more than the loop
+/// allows, is a fault.
+pub(crate) fn repeat(
+    process: &Process,
+    node: NodeId,
+    now: Now,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let definition = &process.definition;
+    let NodeKind::Repeat(repeat) = &definition.node(node).kind else {
+        return Err(expression_fault(process, node, "it is no loop"));
+    };
+    let n_before = definition.n_items(node).unwrap_or(0);
+    let (goes_on, index) = match repeat.test {
+        Test::While => (true, n_before),
+        Test::Until => (false, n_before.saturating_sub(1)),
+    };
+    // A `repeat-until` has a first iteration whatever its condition says.
+    if n_before > 0 || repeat.test == Test::While {
+        let mut names = process.items(node);
+        if let Some(name) = &repeat.index {
+            let index = Value::Int(i64::from(index));
+            names.push((name.as_str(), Cow::Owned(index)));
+        }
+        let value = evaluator.condition(&repeat.condition, &scope(process, &names));
+        let value = value.map_err(|error| {
+            let message = format!("the condition `{}`: {error}", repeat.condition.0.trim());
+            expression_fault(process, node, &message)
+        })?;
+        if value != goes_on {
+            return Ok(Event::Decided(process.transition().end_loop(node)));
+        }
+    }
+    let max = repeat.iterations_max();
+    if n_before >= max {
+        let path = definition.path(node);
+        let message = format!("{path}: the loop has not ended after {max} iterations");
+        return Err(Box::new(Fault::new(FaultName::TooManyIterations, message)));
+    }
+    let may = definition.may_expand(node, 1);
+    may.map_err(|message| too_large(process, node, &message))?;
+    let n_steps = u64::from(definition.n_body_nodes(node)) / ITEMS_A_STEP;
+    let used = evaluator.meter.use_steps(n_steps, 0);
+    used.map_err(|error| expression_fault(process, node, &error.to_string()))?;
+    let entries = match n_before {
+        0 => Vec::new(),
+        _ => process.entries_again(node, now.wall),
+    };
+    let n_more = 1;
+    Ok(Event::Expanded(Box::new(Expanded {
+        node,
+        iterations: Some(Iterations { n_more, entries }),
+        ..Expanded::default()
+    })))
 }
 
 /// The names of the items; none where they are numbered.

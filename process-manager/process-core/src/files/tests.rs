@@ -47,6 +47,7 @@ fn pair() -> Draft {
             path: "in".to_owned(),
             source,
             gathers: false,
+            carried: None,
         }];
     });
     Draft {

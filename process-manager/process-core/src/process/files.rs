@@ -177,7 +177,9 @@ impl Process {
     fn sources_of_outputs(&self) -> impl Iterator<Item = ActivityId> {
         let outputs = self.definition.draft().outputs.iter();
         let sources = outputs.flat_map(|output| match output.source {
-            OutputSource::Produced(Source::Output { activity, .. }) => vec![activity],
+            OutputSource::Produced(Source::Output { activity, .. }) => {
+                vec![self.definition.last_instance(activity)]
+            }
             OutputSource::Gathered(Source::Output { activity, .. }) => {
                 self.definition.instances(activity)
             }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use model::{ActivityId, AttemptId, Definition, NodeId, NodeKind, ResourceId, Span, Value};
+use model::{ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, ResourceId, Span, Value};
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
@@ -364,6 +364,14 @@ impl Process {
         !has_ended(self.activity(activity).phase) || self.is_to_be_recomputed(activity)
     }
 
+    /// Takes in another entry of the plan.
+    pub(super) fn note_entry(&mut self, entry: Entry) {
+        if self.is_left(entry.activity) {
+            let cores = self.cores(entry.activity);
+            self.index.slots.add(entry, cores);
+        }
+    }
+
     /// Takes in whether an activity is left, after a change.
     pub(super) fn note_left(&mut self, activity: ActivityId, was_left: bool) {
         let is_left = self.is_left(activity);
@@ -417,7 +425,7 @@ fn shown(definition: &Definition) -> Vec<NodeId> {
                 open.extend(children.iter().filter(is_controller).take(n_more));
             }
             // Its body is one of many, and there may be more later.
-            NodeKind::ForEach(_) => shown.push(node),
+            NodeKind::ForEach(_) | NodeKind::Repeat(_) => shown.push(node),
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The items of for-each controllers: what a node is run for.
+//! The items of for-each controllers and the iterations of loops: what a node is run for.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use model::{Enclosing, NodeId, NodeKind, Value};
 
 use crate::process::Process;
 use crate::process::activity::ActivityState;
-use crate::record::Expanded;
+use crate::record::{Expanded, Iterations};
 
 /// Values of items, by the names under which expressions read them.
 pub(crate) type Items<'a> = Vec<(&'a str, Cow<'a, Value>)>;
 
 impl Process {
-    /// A for-each gets a body for each of its items.
+    /// A for-each gets a body for each of its items, or a loop one for another iteration.
     pub(super) fn expand(&mut self, expanded: &Expanded) {
         let each = expanded.node;
-        if self.definition.is_expanded(each) {
+        if expanded.iterations.is_none() && self.definition.is_expanded(each) {
             return;
         }
         let n_before = self.definition.nodes().len();
@@ -24,8 +24,32 @@ impl Process {
         let states = &mut self.state.activities;
         states.resize(n_nodes, ActivityState::default());
         self.state.frame.grow(&self.definition, each);
-        self.state.expanded.push(expanded.clone());
+        self.keep_expanded(expanded);
         self.note_expanded(n_before);
+        let entries = expanded.entries();
+        self.state.plan.entries.extend_from_slice(entries);
+        entries.iter().for_each(|&entry| self.note_entry(entry));
+    }
+
+    /// Keeps what the definition needs to be grown again: the plan has the entries.
+    fn keep_expanded(&mut self, expanded: &Expanded) {
+        let Some(more) = &expanded.iterations else {
+            return self.state.expanded.push(expanded.clone());
+        };
+        let last = self.state.expanded.last_mut();
+        if let Some(last) = last.filter(|last| last.node == expanded.node)
+            && let Some(before) = &mut last.iterations
+        {
+            // One iteration after another is the same as several at once.
+            before.n_more = before.n_more.saturating_add(more.n_more);
+            return;
+        }
+        let (n_more, entries) = (more.n_more, Vec::new());
+        self.state.expanded.push(Expanded {
+            node: expanded.node,
+            iterations: Some(Iterations { n_more, entries }),
+            ..Expanded::default()
+        });
     }
 
     /// The item that a body is run for.
@@ -44,13 +68,20 @@ impl Process {
     pub(crate) fn items(&self, node: NodeId) -> Items<'_> {
         let mut items = Vec::new();
         for around in self.definition.enclosing(node) {
-            let NodeKind::ForEach(each) = &self.definition.node(around.each).kind else {
-                continue;
+            let (item, index) = match &self.definition.node(around.each).kind {
+                NodeKind::ForEach(each) => (Some(each.item.as_str()), &each.index),
+                NodeKind::Repeat(repeat) => (None, &repeat.index),
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => continue,
             };
-            if let Some(item) = self.item(around) {
-                items.push((each.item.as_str(), Cow::Borrowed(item)));
+            if let Some((name, item)) = item.zip(self.item(around)) {
+                items.push((name, Cow::Borrowed(item)));
             }
-            if let Some(index) = &each.index {
+            if let Some(index) = index {
                 let place = Value::Int(i64::from(around.place));
                 items.push((index.as_str(), Cow::Owned(place)));
             }

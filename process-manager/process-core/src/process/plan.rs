@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, Entry, Plan, Span, Wall};
+use model::{ActivityId, Entry, NodeId, Plan, Span, Wall};
 
 use crate::process::Process;
 use crate::process::index::has_ended;
@@ -32,6 +32,36 @@ impl Process {
             entries: entries.into_values().collect(),
             bound: made.bound + passed,
         }
+    }
+
+    /// The entries of the next iteration of a loop, whose nodes will have the next numbers: those of its
+    /// last iteration, from now on, as far as the process still holds the slots.
+    pub(crate) fn entries_again(&self, each: NodeId, now: Wall) -> Vec<Entry> {
+        let definition = &self.definition;
+        let Some(&last) = definition.node(each).children().last() else {
+            return Vec::new();
+        };
+        let n_body = definition.n_body_nodes(each);
+        let n_nodes = definition.nodes().len() as u32;
+        let of_last = (last.0..last.0 + n_body).filter_map(|node| {
+            let entry = self.state.plan.entry(ActivityId(node))?;
+            let cores = definition.activity(entry.activity)?.cores;
+            (cores <= self.granted(entry.resource)).then_some(*entry)
+        });
+        let of_last: Vec<Entry> = of_last.collect();
+        let begun = of_last.iter().map(|entry| entry.start).min();
+        let begun = begun.unwrap_or_default();
+        let passed = self.since_planned(now);
+        let again = of_last.into_iter().map(|entry| {
+            let from_begin = |at: Span| Span(at.0.saturating_sub(begun.0)) + passed;
+            Entry {
+                activity: ActivityId(entry.activity.0 - last.0 + n_nodes),
+                start: from_begin(entry.start),
+                finish: from_begin(entry.finish),
+                ..entry
+            }
+        });
+        again.collect()
     }
 
     /// The time since its first plan was put in force.

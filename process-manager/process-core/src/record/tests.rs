@@ -237,6 +237,15 @@ fn events() -> Vec<Event> {
             node: NodeId(2),
             items: vec![Value::Text("x".to_owned()), Value::Artifact(artifact())],
             keys: vec!["one".to_owned(), "two".to_owned()],
+            ..Expanded::default()
+        })),
+        Event::Expanded(Box::new(Expanded {
+            node: NodeId(3),
+            iterations: Some(Iterations {
+                n_more: 1,
+                entries: vec![entry],
+            }),
+            ..Expanded::default()
         })),
     ]
 }

@@ -14,7 +14,7 @@ use model::{ActivityId, Epoch, Fault, GroupId, ResourceId, Span, Value, Wall};
 
 pub use attempt::{End, Ended, Grant, Holding, Kept, Log, Outcome, PastAttempt, Verdict};
 pub use cache_key::CacheKey;
-pub use expanded::Expanded;
+pub use expanded::{Expanded, Iterations};
 pub use flow::{Flow, LinkState, NodeState};
 pub use founded::{Accepted, Founded, SEMANTICS};
 pub use phase::{ActivityPhase, Phase};

@@ -229,12 +229,7 @@ impl Bench {
         let Some(dispatch) = self.held.get(&attempt) else {
             return;
         };
-        // The output of a command follows from its inputs.
-        let mut given = blake3::Hasher::new();
-        given.update(dispatch.command.join(" ").as_bytes());
-        for (path, artifact) in &dispatch.inputs {
-            given.update(path.as_bytes()).update(&artifact.hash.0);
-        }
+        let mut given = made_by(dispatch);
         if self.drifts {
             given.update(&attempt.number.to_le_bytes());
         }
@@ -354,6 +349,16 @@ impl Bench {
             .trim_end()
             .to_owned()
     }
+}
+
+/// The content of what a command makes, which follows from its line and its inputs.
+pub(super) fn made_by(dispatch: &Dispatch) -> blake3::Hasher {
+    let mut given = blake3::Hasher::new();
+    given.update(dispatch.command.join(" ").as_bytes());
+    for (path, artifact) in &dispatch.inputs {
+        given.update(path.as_bytes()).update(&artifact.hash.0);
+    }
+    given
 }
 
 /// A file that a user brings.

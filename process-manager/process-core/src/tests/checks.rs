@@ -29,6 +29,7 @@ fn chain() -> Draft {
             path: "i.txt".into(),
             source: of(1),
             gathers: false,
+            carried: None,
         }];
     });
     draft.outputs = [("first", 1), ("second", 2)]

@@ -69,6 +69,7 @@ fn pair() -> Draft {
                 output: 0,
             },
             gathers: false,
+            carried: None,
         }];
     });
     Draft {

@@ -65,6 +65,7 @@ pub(super) fn process(items: &str, at_most: Option<u32>) -> Draft {
             output: 0,
         },
         gathers,
+        carried: None,
     };
     edit(&mut draft.nodes[5], |activity| {
         activity.inputs = vec![read(4, "part", false)];
@@ -215,6 +216,7 @@ fn nested() -> Draft {
             output: 0,
         },
         gathers: true,
+        carried: None,
     };
     let mut nodes = vec![
         controller(NodeKind::Sequence(ids(&[1, 6]))),

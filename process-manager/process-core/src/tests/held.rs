@@ -213,6 +213,7 @@ fn no_recorded_definition_makes_a_replay_panic() {
                     output: 0,
                 },
                 gathers: false,
+                carried: None,
             }];
         });
     });

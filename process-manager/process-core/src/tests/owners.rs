@@ -171,7 +171,7 @@ fn items_do_not_take_a_user_beyond_the_quota() {
         assert_eq!(taken, Answer::Submitted(KEY.process()));
         let known = bench.status_of(KEY);
         assert_eq!(known.summary.phase, phase, "{activities_max}");
-        let message = "the items would add 4 activities, ana has 4 on this process manager, and may have 7 \
+        let message = "it would add 4 activities, ana has 4 on this process manager, and may have 7 \
                        (`user-activities-max`)";
         for fault in &known.faults {
             assert_eq!(

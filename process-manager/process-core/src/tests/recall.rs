@@ -36,6 +36,7 @@ fn chain() -> Draft {
                 output: 0,
             },
             gathers: false,
+            carried: None,
         }];
     });
     edit(&mut draft.nodes[3], |activity| {

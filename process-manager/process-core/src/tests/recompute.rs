@@ -39,6 +39,7 @@ fn maker(name: &str, from: &[u32]) -> Node {
                     output: 0,
                 },
                 gathers: false,
+                carried: None,
             })
             .collect();
     });

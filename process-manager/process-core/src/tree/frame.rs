@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use minicbor::{Decode, Encode};
 use model::{Definition, Join, NodeId, NodeKind};
 
-use super::{choice, for_each};
+use super::{choice, for_each, repeat};
 use crate::record::{Flow, LinkState, NodeState};
 
 /// Something that an expression must decide. Decisions are made in this order: a link is evaluated
@@ -28,8 +28,10 @@ pub(crate) enum Decision {
     Assign(NodeId),
     /// The items of a `for-each`.
     Expand(NodeId),
-    /// The first items of a `for-each`, which has a body for each.
+    /// The first items of a `for-each`, which has a body for each, or the next iteration of a loop.
     Spread(NodeId),
+    /// Whether a loop has another iteration.
+    Repeat(NodeId),
     /// The outputs of the process, since its body has ended.
     Close,
 }
@@ -92,7 +94,7 @@ impl Frame {
         nodes().for_each(|node| self.note_decisions(definition, node));
     }
 
-    /// Takes in the nodes and links that a for-each has got.
+    /// Takes in the nodes and links that a for-each or a loop has got.
     pub(crate) fn grow(&mut self, definition: &Definition, each: NodeId) {
         let n_before = self.nodes.len() as u32;
         self.nodes.resize(definition.nodes().len(), NodeState::Idle);
@@ -103,6 +105,7 @@ impl Frame {
         self.n_open_links.extend(n_incoming);
         self.n_ended.resize(self.nodes.len(), 0);
         self.agenda.remove(&Decision::Expand(each));
+        self.agenda.remove(&Decision::Repeat(each));
         self.note_decisions(definition, each);
     }
 
@@ -143,15 +146,22 @@ impl Frame {
                 self.note_decisions(definition, link.to);
             }
         }
-        for (node, _) in flow.nodes() {
+        for (node, state) in flow.nodes() {
             self.note_decisions(definition, node);
+            if state.has_ended()
+                && let Some(parent) = definition.parent(node)
+                && let NodeKind::Repeat(_) = definition.node(parent).kind
+            {
+                // After an iteration there may be another one.
+                self.note_decisions(definition, parent);
+            }
         }
     }
 
     /// Takes the decisions off the agenda that a move of a node from this state has answered.
     fn forget_decisions(&mut self, definition: &Definition, node: NodeId, from: NodeState) {
         let (of, answered): (Option<NodeId>, &[Decide]) = match from {
-            // If its parent is an `if` or a `for-each`, that has been decided now.
+            // If its parent is an `if`, a `for-each` or a loop, that has been decided now.
             NodeState::Idle => (
                 definition.parent(node),
                 &[Decision::Choose, Decision::Spread],
@@ -164,6 +174,7 @@ impl Frame {
                     Decision::Assign,
                     Decision::Expand,
                     Decision::Spread,
+                    Decision::Repeat,
                 ],
             ),
             NodeState::Done | NodeState::Skipped | NodeState::Broken => return,
@@ -201,6 +212,14 @@ impl Frame {
                     NodeKind::ForEach(each) => {
                         let is_open = for_each::is_open(&each.children, |child| self.node(child));
                         is_open.then_some(Decision::Spread(node))
+                    }
+                    NodeKind::Repeat(repeat) => {
+                        let has_begun = definition.is_expanded(node);
+                        match repeat::next(&repeat.children, has_begun, |child| self.node(child)) {
+                            repeat::Next::Condition => Some(Decision::Repeat(node)),
+                            repeat::Next::Begin(_) => Some(Decision::Spread(node)),
+                            repeat::Next::Nothing => None,
+                        }
                     }
                     NodeKind::Sequence(_)
                     | NodeKind::Parallel { .. }

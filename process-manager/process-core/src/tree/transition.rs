@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::{Definition, NodeId, NodeKind};
 
-use super::{Answer, Frame, Signal, choice, for_each, links, parallel, sequence};
+use super::{Answer, Frame, Signal, choice, for_each, links, parallel, repeat, sequence};
 use crate::record::{Flow, LinkState, NodeState};
 
 /// One transition of the controllers of a region.
@@ -109,8 +109,12 @@ impl<'a> Transition<'a> {
         self.run([chosen.map_or(Signal::Finished(node), |&child| Signal::Enable(child))])
     }
 
-    /// A for-each has a child for each item: the first ones begin, or none where there are no items.
+    /// A for-each has a child for each item: the first ones begin, or none where there are no items. The
+    /// last iteration of a loop begins.
     pub(crate) fn spread(mut self, node: NodeId) -> Flow {
+        if let NodeKind::Repeat(_) = self.definition.node(node).kind {
+            return self.begin_iteration(node);
+        }
         let children = self.definition.node(node).children();
         let is_open = for_each::is_open(children, |child| self.node(child));
         if self.is_ending || self.node(node) != NodeState::Running || !is_open {
@@ -124,6 +128,31 @@ impl<'a> Transition<'a> {
         }
         self.begin_items(node);
         self.run([])
+    }
+
+    fn begin_iteration(self, node: NodeId) -> Flow {
+        let children = self.definition.node(node).children();
+        let has_begun = self.definition.is_expanded(node);
+        match repeat::next(children, has_begun, |child| self.node(child)) {
+            repeat::Next::Begin(body) if self.node(node) == NodeState::Running => {
+                self.run([Signal::Enable(body)])
+            }
+            repeat::Next::Begin(_) | repeat::Next::Condition | repeat::Next::Nothing => {
+                Flow::default()
+            }
+        }
+    }
+
+    /// A loop has no other iteration.
+    pub(crate) fn end_loop(mut self, node: NodeId) -> Flow {
+        if self.is_ending || self.node(node) != NodeState::Running {
+            return Flow::default();
+        }
+        // Its body, where it never ran.
+        for &child in self.definition.node(node).children() {
+            self.cut(child, NodeState::Skipped);
+        }
+        self.run([Signal::Finished(node)])
     }
 
     /// The next items begin, as many as may run at the same time.
@@ -194,6 +223,7 @@ impl<'a> Transition<'a> {
             // An expression decides.
             NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Activity(_)
             | NodeKind::Assign(_) => {}
             NodeKind::Empty => self.queue.push_back(Signal::Finished(node)),
@@ -291,6 +321,7 @@ impl<'a> Transition<'a> {
                 let is_any_broken = || each.children.iter().any(is_broken);
                 parallel::child_ended(each.children.len(), n_ended, is_any_broken)
             }
+            NodeKind::Repeat(_) => repeat::child_ended(self.node(node)),
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => Answer::Wait,
         };
         match answer {

@@ -70,6 +70,7 @@ fn process() -> Generated {
             output: 0,
         },
         gathers: false,
+        carried: None,
     };
     let mut nodes = vec![
         node("q0", NodeKind::Sequence(vec![NodeId(1), NodeId(2)])),

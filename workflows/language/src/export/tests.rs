@@ -179,11 +179,13 @@ fn keys_longer_than_yaml_takes_on_one_line_come_back() {
             path: "é ".repeat(340),
             source,
             gathers: false,
+            carried: None,
         },
         Staged {
             path: "b".to_owned(),
             source,
             gathers: false,
+            carried: None,
         },
     ];
     let node = |name: &str, kind| Node {
@@ -281,7 +283,7 @@ fn too_many_pairs_are_refused() {
 fn a_for_each_is_no_recording() {
     let text = "xavantes: 1\nname: each\nbody:\n  for-each: { item: x, in: [1], do: { activity: a, run: [a] } }";
     let error = super::wfformat(&compiled(text)).unwrap_err();
-    assert_eq!(error, super::ExportError::ForEach);
+    assert_eq!(error, super::ExportError::Bodies("for-each"));
     assert_eq!(
         error.to_string(),
         "could not write WfFormat: it lists each task, and those of a for-each are known when it runs"

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activity, Definition, Node, NodeId, NodeKind, Source, Span};
+use model::{Activity, Definition, NodeId, NodeKind, Source, Span};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -21,11 +21,11 @@ pub enum ExportError {
     /// A definition without activities, which WfFormat does not allow.
     #[error("could not write WfFormat: the definition has no activities")]
     NoActivities,
-    /// A definition with bodies that are done for each item of a list.
+    /// A definition with bodies that are done for each item of a list, or again and again.
     #[error(
-        "could not write WfFormat: it lists each task, and those of a for-each are known when it runs"
+        "could not write WfFormat: it lists each task, and those of a {0} are known when it runs"
     )]
-    ForEach,
+    Bodies(&'static str),
 }
 
 /// A definition as WfFormat 1.5 JSON: a task for each activity, an edge where one waits for
@@ -40,9 +40,9 @@ pub fn wfformat(definition: &Definition) -> Result<String, ExportError> {
     if definition.activities().is_empty() {
         return Err(ExportError::NoActivities);
     }
-    let is_each = |node: &Node| matches!(node.kind, NodeKind::ForEach(_));
-    if definition.draft().nodes.iter().any(is_each) {
-        return Err(ExportError::ForEach);
+    let mut nodes = definition.draft().nodes.iter();
+    if let Some(controller) = nodes.find(|node| node.kind.has_bodies()) {
+        return Err(ExportError::Bodies(controller.keyword()));
     }
     let waits = Waits::new(definition)?;
     let burns: BTreeMap<NodeId, Burn> = activities(definition)

@@ -11,7 +11,7 @@ use model::{
     OutputSource, Parse, Retry, Source, Span, Stdin,
 };
 
-use self::open::{Open, branches, for_each};
+use self::open::{Open, branches, for_each, repeat};
 use self::values::{
     duration, expression, is_printable, key, of_input, of_retry, of_variable, scalar, size,
 };
@@ -65,6 +65,7 @@ fn links(draft: &Draft) -> impl Iterator<Item = &Link> {
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => &[],
@@ -145,6 +146,10 @@ impl Writer<'_> {
                         open.extend(for_each(each, own + 1).rev());
                         continue;
                     }
+                    if let NodeKind::Repeat(controller) = &node.kind {
+                        open.extend(repeat(controller, own).rev());
+                        continue;
+                    }
                     let children = node.children().iter().rev();
                     open.extend(children.map(|child| Open::Step(*child, own + 1, true)));
                 }
@@ -183,6 +188,10 @@ impl Writer<'_> {
                 named(&format!("if: {first}"));
             }
             NodeKind::ForEach(_) => named("for-each:"),
+            NodeKind::Repeat(repeat) => {
+                let keyword = repeat.test.keyword();
+                named(&format!("{keyword}: {}", expression(&repeat.condition)));
+            }
             NodeKind::Assign(_) => named("assign:"),
             NodeKind::Activity(_) => {
                 lines.push(format!("activity: {}", scalar(name)));
@@ -214,6 +223,7 @@ impl Writer<'_> {
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Empty => {}
         }
     }
@@ -273,6 +283,13 @@ impl Writer<'_> {
         let inputs = activity.inputs.iter();
         let inputs = inputs.map(|staged| {
             let source = self.source(staged.source, staged.gathers);
+            let source = match staged.carried {
+                Some(carried) => {
+                    let then = self.source(carried, false);
+                    format!("{{ first: {source}, then: {then} }}")
+                }
+                None => source,
+            };
             (staged.path.clone(), source)
         });
         let inputs = inputs.collect::<Vec<_>>();

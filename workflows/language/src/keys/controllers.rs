@@ -1,6 +1,6 @@
 //! The controllers: the keys of each, and of the mappings below them.
 
-use super::{JOIN, NAME, Shape, Table, key, must};
+use super::{JOIN, Key, NAME, Shape, Table, key, must};
 
 pub(crate) const SEQUENCE: Table = Table {
     what: "a sequence",
@@ -103,6 +103,65 @@ pub(crate) const DEFAULT: Table = Table {
         Shape::Block,
         "What is done where none is true",
     )],
+    later: &[],
+};
+
+pub(crate) const WHILE: Table = Table {
+    what: "a while",
+    keys: &[
+        must(
+            "while",
+            Shape::Expression,
+            "The condition, found out before each iteration, which only begins if it is true",
+        ),
+        must("do", Shape::Block, "What is done in each iteration"),
+        ITERATION,
+        MAX_ITERATIONS,
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+pub(crate) const REPEAT_UNTIL: Table = Table {
+    what: "a repeat-until",
+    keys: &[
+        must(
+            "repeat-until",
+            Shape::Expression,
+            "The condition, found out after each iteration, which is the last one if it is true",
+        ),
+        must("do", Shape::Block, "What is done in each iteration"),
+        ITERATION,
+        MAX_ITERATIONS,
+        NAME,
+        JOIN,
+    ],
+    later: &[],
+};
+
+const ITERATION: Key = key(
+    "index",
+    Shape::Identifier,
+    "The name by which expressions of the body and the condition read the number of the iteration, counted from 0",
+);
+const MAX_ITERATIONS: Key = key(
+    "max-iterations",
+    Shape::Iterations,
+    "The most iterations; one more is the fault too-many-iterations",
+);
+
+/// The sources of a file in a loop.
+pub(crate) const CARRIED: Table = Table {
+    what: "a file that a loop carries",
+    keys: &[
+        must("first", Shape::Source, "Its source in the first iteration"),
+        must(
+            "then",
+            Shape::Source,
+            "An output of the iteration before, in all others",
+        ),
+    ],
     later: &[],
 };
 

@@ -146,7 +146,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The for-each around each node of a draft, which may be no tree.
+/// The for-each or loop around each node of a draft, which may be no tree.
 pub(super) struct Bodies {
     around: Vec<Option<NodeId>>,
 }
@@ -155,14 +155,9 @@ impl Bodies {
     pub(super) fn of(draft: &Draft) -> Bodies {
         let mut around = vec![None; draft.nodes.len()];
         for (index, node) in draft.nodes.iter().enumerate() {
-            let inside = match node.kind {
-                NodeKind::ForEach(_) => Some(NodeId(index as u32)),
-                NodeKind::Sequence(_)
-                | NodeKind::Parallel { .. }
-                | NodeKind::If { .. }
-                | NodeKind::Activity(_)
-                | NodeKind::Assign(_)
-                | NodeKind::Empty => around[index],
+            let inside = match node.kind.has_bodies() {
+                true => Some(NodeId(index as u32)),
+                false => around[index],
             };
             // A step is read after the one that it lies in.
             for child in node.children() {
@@ -182,6 +177,22 @@ impl Bodies {
         let outwards = |id: &NodeId| self.around[id.index()];
         let mut all = std::iter::successors(self.around[node.index()], outwards);
         all.find(|id| for_each(draft, *id).is_some_and(&has))
+    }
+
+    /// Returns true if this is the index of a body that the node lies in.
+    pub(super) fn is_index(&self, draft: &Draft, node: NodeId, name: &str) -> bool {
+        let outwards = |id: &NodeId| self.around[id.index()];
+        let mut all = std::iter::successors(self.around[node.index()], outwards);
+        all.any(|id| match &draft.nodes[id.index()].kind {
+            NodeKind::ForEach(each) => each.index.as_deref() == Some(name),
+            NodeKind::Repeat(repeat) => repeat.index.as_deref() == Some(name),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => false,
+        })
     }
 
     /// The names of the items of the for-eachs around a node.
@@ -204,6 +215,7 @@ pub(super) fn for_each(draft: &Draft, id: NodeId) -> Option<&ForEach> {
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => None,

@@ -14,6 +14,7 @@ impl Reader<'_, '_> {
     pub(super) fn located(&self, problem: &Problem, offset: Option<usize>) -> Diagnostic {
         // Names of steps, variables and inputs are keys; those of items are values.
         let of_name = !problem.place.field.starts_with("for-each.")
+            && problem.place.field != "index"
             && ["not a name", "twice", "is a word of"]
                 .iter()
                 .any(|part| problem.message.contains(part));
@@ -23,7 +24,7 @@ impl Reader<'_, '_> {
                 // The text of an expression begins after its `${`, that of a template with the field.
                 let field = problem.place.field.as_str();
                 let is_expression = problem.place.node.is_none()
-                    || matches!(field, "join" | "if")
+                    || matches!(field, "join" | "if" | "while" | "repeat-until")
                     || field.starts_with("elif.")
                     || field.starts_with("for-each.")
                     || field.starts_with("links.")

@@ -5,7 +5,7 @@ use model::{Link, NodeId, NodeKind, OutputSource, Source, Staged, Type};
 use super::for_each::{Bodies, for_each};
 use super::{Pending, Reader};
 use crate::diagnostic::Diagnostic;
-use crate::keys::LINK;
+use crate::keys::{CARRIED, LINK};
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::tree::{Id, shorten};
 
@@ -38,11 +38,16 @@ impl Reader<'_, '_> {
         let mut read = Vec::new();
         for (key, value) in self.entries(at, "a mapping (path: producer.output)") {
             let path = self.tree.text(key).unwrap_or_default().to_owned();
-            match self.source(value, Some(id), bodies) {
-                Some((source, gathers)) => read.push(Staged {
+            let sources = match self.tree.map(value).is_some() {
+                true => self.carried(value, id, bodies),
+                false => self.source(value, Some(id), bodies).map(|one| (one, None)),
+            };
+            match sources {
+                Some(((source, gathers), carried)) => read.push(Staged {
                     path,
                     source,
                     gathers,
+                    carried,
                 }),
                 None => self.lose(key),
             }
@@ -50,6 +55,33 @@ impl Reader<'_, '_> {
         if let NodeKind::Activity(activity) = &mut self.draft.nodes[id.index()].kind {
             activity.inputs = read;
         }
+    }
+
+    /// `{ first: SOURCE, then: SOURCE }`: the source in the first iteration of a loop, and the one in all
+    /// others.
+    fn carried(
+        &mut self,
+        at: Id,
+        reader: NodeId,
+        bodies: &Bodies,
+    ) -> Option<((Source, bool), Option<Source>)> {
+        let fields = self.fields(at, &CARRIED)?;
+        let mut one = |name| {
+            let at = fields.get(name)?;
+            let (source, gathers) = self.source(at, Some(reader), bodies)?;
+            if gathers {
+                let message = "outputs of many items where one source is expected";
+                self.hint(
+                    at,
+                    message,
+                    "let an activity gather them, and name its output",
+                );
+                return None;
+            }
+            Some(source)
+        };
+        let (first, then) = (one("first"), one("then"));
+        Some(((first?, false), Some(then?)))
     }
 
     /// `producer.output`, `producer[*].output` for that of each item, `inputs.NAME`, or the item of
@@ -104,11 +136,10 @@ impl Reader<'_, '_> {
     fn not_a_source(&mut self, at: Id, text: &str, reader: Option<NodeId>, bodies: &Bodies) {
         let message = format!("`{}` where {SOURCES} is expected", shorten(text));
         let read_by = |what: &str| format!("the {what} is read by \"${{ {text} }}\"");
-        let is_index =
-            |id| bodies.find(&self.draft, id, |each| each.index.as_deref() == Some(text));
+        let is_index = |id: &NodeId| bodies.is_index(&self.draft, *id, text);
         let hint = if self.variables.contains_key(text) {
             Some(read_by("variable"))
-        } else if reader.and_then(is_index).is_some() {
+        } else if reader.as_ref().is_some_and(is_index) {
             Some(read_by("index"))
         } else if self.names.contains_key(text) && !self.ambiguous.contains(text) {
             self.outputs_of(text, ".")

@@ -1,6 +1,6 @@
 //! The tree of steps.
 
-use model::{Assignment, Join, Node, NodeId, NodeKind};
+use model::{Assignment, Join, Node, NodeId, NodeKind, Test};
 
 use super::{Fields, Pending, Reader};
 use crate::keys::{ACTIVITY, LATER_STEPS, PARALLEL_FORM, SEQUENCE_FORM, STEPS, Table};
@@ -56,6 +56,8 @@ impl<'t> Reader<'t, '_> {
             "if" => self.choice(main?, &fields),
             "switch" => self.switch(main?),
             "for-each" => self.for_each(id, main?),
+            "while" => self.repeat(Test::While, at, &fields),
+            "repeat-until" => self.repeat(Test::Until, at, &fields),
             "assign" => NodeKind::Assign(self.assign(id, main?)),
             "empty" => {
                 let nothing = main.is_none_or(|at| {

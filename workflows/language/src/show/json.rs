@@ -135,6 +135,14 @@ fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) 
             }
             put("children", children.into());
         }
+        NodeKind::Repeat(repeat) => {
+            if let Some(index) = &repeat.index {
+                put("index", index.as_str().into());
+            }
+            put("condition", format!("${{{}}}", repeat.condition.0).into());
+            put("max_iterations", repeat.iterations_max().into());
+            put("children", children.into());
+        }
         NodeKind::Parallel { links, .. } => {
             put("children", children.into());
             let label = |id: NodeId| definition.draft().nodes[id.index()].label();

@@ -116,11 +116,12 @@ fn steps_are_strict() {
         "    - while: { do: [] }\n    - acitvity: x\n    - run: [x]\n    - text\n    - {}\n    - [1]\n    \
          - { activity: a, run: [a], assign: { total: 1 } }\n    - empty: 3\n    - parallel: []",
         &[
-            "9:7: `while` is part of the language, but this version does not run it",
+            "9:7: a while without `do` (`do`: what is done in each iteration)",
+            "9:14: a mapping where `${...}` is expected (write `while: ${ ... }`, and `do:` beside it)",
             "10:7: `acitvity` is not a step (did you mean `activity`?)",
-            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
-            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
-            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
+            "11:7: a step that does not say what it is (begin it with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `while`, `repeat-until`, `activity`, `assign`, `empty`)",
+            "12:7: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `while`, `repeat-until`, `activity`, `assign`, `empty`)",
+            "13:7: an empty mapping where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `while`, `repeat-until`, `activity`, `assign`, `empty`)",
             "14:7: a list where a step is expected (write `sequence:` (one after another) or `parallel:` before the list)",
             "15:32: `assign` beside `activity`: a step does one thing (write another step, `- ` before it)",
             "16:14: an empty step with something in it (write `empty:`)",
@@ -137,7 +138,7 @@ fn branches_are_strict() {
          else: { acitvity: a }",
         &[
             "9:11: `total > 3` where `${...}` is expected (an expression is written `${ ... }`)",
-            "10:14: a number where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
+            "10:14: a number where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `while`, `repeat-until`, `activity`, `assign`, `empty`)",
             "11:7: an if without `then` (`then`: what is done where it is true)",
             "11:14: no variable is called `totl` (did you mean `total`?)",
             "15:26: no variable is called `limit` (write `inputs.limit` for the input)",
@@ -185,7 +186,7 @@ fn cases_are_strict() {
             "25:15: a second node is called `again` (names are unique in a definition)",
             "25:33: unknown key `case` (the last case has `default`)",
             "25:42: a switch with nothing but `default` (write the steps themselves, without `switch`)",
-            "25:51: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `activity`, `assign`, `empty`)",
+            "25:51: text where a step is expected (a step is a mapping with one of `sequence`, `parallel`, `if`, `switch`, `for-each`, `while`, `repeat-until`, `activity`, `assign`, `empty`)",
         ],
     );
 }

@@ -13,6 +13,7 @@ fn links(definition: &Definition) -> Vec<String> {
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => [].iter(),

@@ -215,14 +215,14 @@ fn the_list_and_the_names_are_checked() {
             "8:32: an expression inside a list or a mapping (write the whole value as one expression: `${ [a, b] }`)",
             "9:43: no input is called `name` (did you mean `inputs.names`?)",
             "9:65: no variable is called `y` (did you mean `x`?)",
-            "10:25: `v` is a variable of the process (give the item a name of its own)",
+            "10:25: `v` is a variable of the process (give it a name of its own here)",
             "10:35: `if` is a word of expressions",
             "10:57: 0 items at the same time; 1 or more",
             "11:25: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
-            "11:37: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
             "11:37: `a-b` is the name of the item",
+            "11:37: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
             "12:63: 2 items at the same time where `parallel` is false (`parallel: false` is one after another: leave one of the two out)",
-            "12:90: `x` is an item, or its index, of a for-each around",
+            "12:90: `x` is an item, or an index, of a body around",
         ],
     );
     let long = format!(
@@ -300,7 +300,7 @@ fn links_stay_in_their_body() {
         "    - parallel:\n        - for-each: { item: x, in: [1], do: { activity: a, run: [a] } }\n          name: each\n        \
          - { activity: b, run: [b] }\n      links: [{ from: a, to: b }, { from: each, to: b }]",
         &[
-            "11:15: a link does not cross the body of a for-each (link the for-each itself, or two steps of one body by a parallel in it)",
+            "11:15: a link does not cross the body of a for-each or a loop (link the controller itself, or two steps of one body by a parallel in it)",
         ],
     );
 }

@@ -181,6 +181,16 @@ fn example(table: &Table, key: &str) -> String {
         ("a for-each", _) => step(
             "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, do: [{ empty: }] } }",
         ),
+        ("a while", _) => step(
+            "{ name: x, join: any, while: '${ i < 3 }', index: i, max-iterations: 5, do: [{ empty: }] }",
+        ),
+        ("a repeat-until", _) => step(
+            "{ name: x, join: any, repeat-until: '${ i > 3 }', index: i, max-iterations: 5, do: { empty: } }",
+        ),
+        ("a file that a loop carries", _) => step(
+            "{ name: x, while: '${ true }', do: { activity: y, run: [y], inputs: { a: { first: w.o, then: y.o } }, outputs: { o: o } } }",
+        )
+        .replace("run: [x], stdout", "run: [x], outputs: { o: o }, stdout"),
         ("an assign", _) => step("{ assign: { v: 1 }, name: x, join: any }"),
         ("an empty step", _) => step("{ empty: , name: x, join: any }"),
         ("a link", _) => activity("cores: 1").replace("to: x }", "to: x, when: \"${ true }\" }"),
@@ -228,6 +238,9 @@ fn every_key_is_read_and_is_in_the_schema() {
         &keys::DEFAULT,
         &keys::FOR_EACH,
         &keys::FOR_EACH_FORM,
+        &keys::WHILE,
+        &keys::REPEAT_UNTIL,
+        &keys::CARRIED,
         &keys::ACTIVITY,
         &keys::ASSIGN,
         &keys::EMPTY,

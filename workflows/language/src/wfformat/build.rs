@@ -220,6 +220,7 @@ impl Builder<'_> {
                 output: self.output_of[file as usize],
             },
             gathers: false,
+            carried: None,
         });
         let inputs = inputs.collect();
         let mut names = Unique::default();

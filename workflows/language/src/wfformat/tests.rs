@@ -70,7 +70,9 @@ fn shown(definition: &Definition, id: NodeId) -> String {
                 .map(|link| format!(" {}>{}", name(link.from), name(link.to)));
             format!("{{{}{}}}", children.join(" "), links.collect::<String>())
         }
-        NodeKind::If { .. } | NodeKind::ForEach(_) => format!("<{}>", children.join(" ")),
+        NodeKind::If { .. } | NodeKind::ForEach(_) | NodeKind::Repeat(_) => {
+            format!("<{}>", children.join(" "))
+        }
         NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => node.name.clone(),
     }
 }

@@ -1,13 +1,16 @@
-//! A part of a random process becomes the body of a `for-each`.
+//! A part of a random process becomes the body of a `for-each` or of a loop.
 //!
-//! What that means is another process without one: the body is there as often as there are items,
-//! under the numbers that a process manager gives to the copies.
+//! What that means is another process without one: the body is there as often as there are items or
+//! iterations, under the numbers that a process manager gives to the copies.
+
+mod repeat;
 
 use model::{
     Activity, Draft, Expression, ForEach, Join, Node, NodeId, NodeKind, OutputSource, Source,
     Staged, Template,
 };
 
+use self::repeat::Repeated;
 use super::{Generated, behind};
 use crate::meaning::{Condition, Meaning, Term};
 use crate::random::{Random, Rate};
@@ -16,10 +19,12 @@ use crate::random::{Random, Rate};
 const TRIES: usize = 8;
 /// Items at most: enough for names of two digits now and then.
 const ITEMS: [(u64, u64); 4] = [(1, 3), (2, 5), (8, 12), (0, 1)];
-/// Bodies that run one after another, where no fault lets a process go on.
+/// Bodies of loops, where no fault lets a process go on.
+const REPEATED: Rate = Rate::percent(50);
+/// Bodies of a `for-each` that run one after another, where no fault lets a process go on.
 const IN_A_ROW: Rate = Rate::percent(25);
 
-/// A process with a `for-each`.
+/// A process with a `for-each` or a loop.
 #[derive(Clone, Debug)]
 pub struct Folded {
     /// The process as it is submitted.
@@ -30,14 +35,16 @@ pub struct Folded {
 
 /// A part of a process and what it is run for.
 struct Body {
-    /// The root of the body, which becomes the number of the `for-each`.
+    /// The root of the body, which becomes the number of the controller.
     root: NodeId,
     len: u32,
     items: Vec<i64>,
     at_most: Option<u32>,
+    /// The loop, where the controller is one: the items are the numbers of its iterations.
+    repeated: Option<Repeated>,
 }
 
-/// Makes a part of a process the body of a `for-each`; none where no part can be.
+/// Makes a part of a process the body of a `for-each` or of a loop; none where no part can be.
 pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     let nodes = &generated.submit.draft.nodes;
     if nodes.len() < 3 {
@@ -49,7 +56,7 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     let (least, most) = ITEMS[random.index(ITEMS.len())];
     let n_items = random.between(least, most);
     let may_queue = !generated.submit.keep_going && random.happens(IN_A_ROW);
-    let body = Body {
+    let mut body = Body {
         root,
         len: behind(nodes, root) - root.0,
         items: (0..n_items).map(|_| random.below(100) as i64).collect(),
@@ -58,9 +65,13 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
             (false, 0) => Some(random.between(2, 4) as u32),
             (false, _) => None,
         },
+        repeated: None,
     };
     let mut moved = generated.clone();
     body.insert(&mut moved);
+    if !generated.submit.keep_going && random.happens(REPEATED) {
+        body.repeat(random, &moved.submit.draft);
+    }
     Some(Folded {
         submitted: body.submitted(moved.clone()),
         unrolled: body.unrolled(moved),
@@ -87,6 +98,7 @@ fn fits(generated: &Generated, root: NodeId) -> bool {
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Empty => false,
     };
     let is_joined = draft.nodes[root.index()].join != Join::All;
@@ -151,14 +163,21 @@ impl Body {
     fn submitted(&self, mut generated: Generated) -> Generated {
         let items: Vec<String> = self.items.iter().map(i64::to_string).collect();
         let draft = &mut generated.submit.draft;
-        draft.nodes[self.root.index()].kind = NodeKind::ForEach(Box::new(ForEach {
-            item: "item".to_owned(),
-            index: None,
-            items: Expression(format!("[{}]", items.join(", "))),
-            key: None,
-            at_most: self.at_most,
-            children: vec![NodeId(self.root.0 + 1)],
-        }));
+        if let Some(repeated) = &self.repeated {
+            repeated.submit(draft, (self.root, self.items.len()));
+            if repeated.is_last_read {
+                return generated;
+            }
+        } else {
+            draft.nodes[self.root.index()].kind = NodeKind::ForEach(Box::new(ForEach {
+                item: "item".to_owned(),
+                index: None,
+                items: Expression(format!("[{}]", items.join(", "))),
+                key: None,
+                at_most: self.at_most,
+                children: vec![NodeId(self.root.0 + 1)],
+            }));
+        }
         for index in 0..draft.nodes.len() {
             if self.holds(NodeId(index as u32)) {
                 continue;
@@ -200,6 +219,10 @@ impl Body {
             for node in self.inside() {
                 let mut copy = generated.submit.draft.nodes[node.index()].clone();
                 renumber(&mut copy, &map);
+                if let Some(repeated) = &self.repeated {
+                    let before = roots[place - 1].0 - (self.root.0 + 1);
+                    repeated.carry(&mut copy, node, before);
+                }
                 generated.submit.draft.nodes.push(copy);
                 let activity = model::ActivityId(node.0);
                 if let Some(own) = generated.behaviours.get(&activity).cloned() {
@@ -246,6 +269,12 @@ impl Body {
     fn gather(&self, generated: &mut Generated, roots: &[NodeId]) {
         let width = self.items.len().saturating_sub(1).to_string().len();
         let shift_of = |root: NodeId| root.0 - (self.root.0 + 1);
+        if let Some(repeated) = &self.repeated
+            && repeated.is_last_read
+        {
+            let last = roots.last().map_or(0, |&root| shift_of(root));
+            return self.read_last(&mut generated.submit.draft, last, roots);
+        }
         let instances = |activity: NodeId| {
             let roots = roots.iter().take(self.items.len());
             roots.map(move |&root| NodeId(activity.0 + shift_of(root)))
@@ -274,6 +303,7 @@ impl Body {
                             path: format!("{}/{place:0width$}.txt", staged.path),
                             source: Source::Output { activity, output },
                             gathers: false,
+                            carried: None,
                         }),
                 );
             }
@@ -299,6 +329,7 @@ fn activity_mut(draft: &mut Draft, node: NodeId) -> Option<&mut Activity> {
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => None,
     }
@@ -316,6 +347,7 @@ fn children_mut(node: &mut Node) -> impl Iterator<Item = &mut NodeId> {
         | NodeKind::Parallel { children, .. }
         | NodeKind::If { children, .. } => children,
         NodeKind::ForEach(each) => &mut each.children,
+        NodeKind::Repeat(repeat) => &mut repeat.children,
         NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &mut [],
     };
     children.iter_mut()
@@ -342,6 +374,7 @@ fn renumber(node: &mut Node, map: &impl Fn(NodeId) -> NodeId) {
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => {}
     }

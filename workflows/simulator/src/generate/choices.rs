@@ -55,6 +55,7 @@ fn links_of(node: &Node) -> impl Iterator<Item = (NodeId, NodeId)> + use<> {
         NodeKind::Sequence(_)
         | NodeKind::If { .. }
         | NodeKind::ForEach(_)
+        | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Assign(_)
         | NodeKind::Empty => Vec::new(),

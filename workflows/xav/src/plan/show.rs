@@ -173,6 +173,13 @@ fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
     for line in path(subject, critical) {
         rows.push(vec![std::mem::take(&mut label).to_owned(), line]);
     }
+    if subject.has_bodies {
+        rows.push(vec![
+            "bodies".to_owned(),
+            "an estimate: the body of each for-each and loop is there once, as if for one item or iteration"
+                .to_owned(),
+        ]);
+    }
     if subject.is_guess {
         rows.push(vec![
             "works".to_owned(),

@@ -37,6 +37,8 @@ pub(crate) struct Subject {
     pub(crate) legend: Vec<String>,
     /// True if no work of any activity is known.
     pub(crate) is_guess: bool,
+    /// True if a body is planned once that may run for many items, or again and again.
+    pub(crate) has_bodies: bool,
     /// The costs of each machine.
     pub(crate) rates: Vec<Rates>,
     /// True if any machine has a price.
@@ -127,6 +129,8 @@ impl Subject {
             (Mode::Direct | Mode::Controllers, _) => None,
         };
         let mut named = graph.named;
+        let definition = graph.definition.as_ref();
+        let has_bodies = definition.is_some_and(Definition::may_grow);
         Ok(Subject {
             title: graph.title,
             problem,
@@ -135,6 +139,7 @@ impl Subject {
             tree,
             legend: graph.legend,
             is_guess: graph.is_guess,
+            has_bodies,
             rates,
             has_prices,
             has_watts,

@@ -172,6 +172,26 @@ fn a_plan_as_text_shows_everything_once() {
 }
 
 #[test]
+fn a_plan_with_bodies_says_that_it_is_an_estimate() {
+    let bench = Bench::new();
+    let said = |step: &str| {
+        let text = format!("xavantes: 1\nname: p\nbody:\n  {step}");
+        let subject = bench.subject(&text, Some(TWO), Mode::Direct).unwrap();
+        let made = PlanResult::new(&subject, SchedulerKind::Heft, None).unwrap();
+        let chart = chart(&subject, &made);
+        show::plan(&subject, &made, &chart, false).contains("an estimate: the body")
+    };
+    let activity = "{ activity: a, run: [a] }";
+    assert!(!said(activity));
+    assert!(said(&format!(
+        "for-each: {{ item: i, in: [1, 2], do: {activity} }}"
+    )));
+    assert!(said(&format!(
+        "{{ while: \"${{ false }}\", do: {activity} }}"
+    )));
+}
+
+#[test]
 fn long_plans_say_how_many_activities_are_not_shown() {
     let bench = Bench::new();
     let mut text = String::from("xavantes: 1\nname: many\nbody:\n  parallel:\n");

@@ -6,7 +6,7 @@ use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
 use super::{check_priority, check_source, check_variable};
 use crate::definition::limits::{ATTEMPTS_MAX, CORES_MAX, NAME_BYTES_MAX, PARTS_MAX};
-use crate::definition::{Activity, Command, Draft, NodeKind, Produced, Source, Stdin};
+use crate::definition::{Activity, Command, Draft, NodeKind, Produced, Source, Staged, Stdin};
 use crate::{NodeId, Type, Work};
 
 pub(super) fn check_activity(
@@ -72,18 +72,15 @@ pub(super) fn check_activity(
         if staged.gathers {
             continue;
         }
-        if let Some(is_directory) = source_is_directory(draft, staged.source)
-            && is_directory != staged.path.ends_with('/')
-        {
-            let (what, hint) = if is_directory {
-                ("a directory", format!("write `{}/`", staged.path))
-            } else {
-                (
-                    "a file",
-                    format!("write `{}`", staged.path.trim_end_matches('/')),
-                )
-            };
-            problems.hint(here, &field, format!("what is staged here is {what}"), hint);
+        check_kind(draft, (staged, staged.source), here, &field, problems);
+        if let Some(carried) = staged.carried {
+            check_kind(
+                draft,
+                (staged, carried),
+                here,
+                &format!("{field}.then"),
+                problems,
+            );
         }
     }
     for path in &staged_paths {
@@ -165,7 +162,30 @@ pub(super) fn check_activity(
     }
 }
 
-pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool> {
+/// A directory is staged where the path says so, a file elsewhere.
+fn check_kind(
+    draft: &Draft,
+    (staged, source): (&Staged, Source),
+    here: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    let Some(is_directory) = source_is_directory(draft, source) else {
+        return;
+    };
+    if is_directory == staged.path.ends_with('/') {
+        return;
+    }
+    let (what, hint) = if is_directory {
+        ("a directory", format!("write `{}/`", staged.path))
+    } else {
+        let path = staged.path.trim_end_matches('/');
+        ("a file", format!("write `{path}`"))
+    };
+    problems.hint(here, field, format!("what is staged here is {what}"), hint);
+}
+
+fn source_is_directory(draft: &Draft, source: Source) -> Option<bool> {
     match source {
         Source::Output { activity, output } => match &draft.nodes.get(activity.index())?.kind {
             NodeKind::Activity(activity) => activity
@@ -176,6 +196,7 @@ pub(super) fn source_is_directory(draft: &Draft, source: Source) -> Option<bool>
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => None,
         },

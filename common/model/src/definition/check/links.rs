@@ -67,8 +67,9 @@ pub(super) fn check_links(
             }
             if [link.from, link.to].map(|end| bodies.of(end)) != [bodies.of(id); 2] {
                 lost = true;
-                let message = "a link does not cross the body of a for-each";
-                let hint = "link the for-each itself, or two steps of one body by a parallel in it";
+                let message = "a link does not cross the body of a for-each or a loop";
+                let hint =
+                    "link the controller itself, or two steps of one body by a parallel in it";
                 problems.hint(Some(id), field(""), message, hint);
                 continue;
             }

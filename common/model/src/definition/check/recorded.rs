@@ -1,6 +1,6 @@
 //! Drafts that were accepted before, maybe by another version of the program.
 
-use super::bodies::{Bodies, is_around};
+use super::bodies::{Bodies, carries, is_around};
 use super::links::Links;
 use super::problems::Problems;
 use super::{check_tree, has_output};
@@ -57,18 +57,23 @@ fn check_references(draft: &Draft, bodies: &Bodies<'_>, problems: &mut Problems)
                 let message = format!("a {} without children", node.keyword());
                 problems.add(Some(id), "", message);
             }
-            NodeKind::ForEach(each) if each.children.len() != 1 => {
-                problems.add(Some(id), "", "a for-each without one body");
+            kind if kind.has_bodies() && node.children().len() != 1 => {
+                let message = format!("a {} without one body", node.keyword());
+                problems.add(Some(id), "", message);
             }
             NodeKind::Activity(activity) => {
                 for staged in &activity.inputs {
                     check_source(draft, (staged.source, bodies), Some(id), problems);
+                    if !carries(draft, bodies, staged, id) {
+                        problems.add(Some(id), "", "no loop carries what is read");
+                    }
                 }
             }
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
             | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
             | NodeKind::Assign(_)
             | NodeKind::Empty => {}
         }

@@ -1,10 +1,21 @@
 //! The copies of a body, and of whoever reads from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Bodies, Expansion, Grown, Shift, body_len, shifted};
 use crate::definition::{Activity, Checked, Graph, Link, Node, NodeKind, Source, Staged};
 use crate::{ActivityId, NodeId};
+
+/// A body that a controller gets.
+struct Copied<'a> {
+    controller: NodeId,
+    /// From the draft to the copy, and to the bodies around it, innermost first.
+    shifts: &'a [Shift],
+    /// The root of the iteration before; none where the controller is no loop.
+    before: Option<NodeId>,
+    /// What its names end with.
+    suffix: String,
+}
 
 impl Checked {
     pub(super) fn expand(
@@ -29,59 +40,85 @@ impl Checked {
         let n_submitted = grown.submitted.nodes.len();
         let beyond = each.index().checked_sub(n_submitted);
         let origin = beyond.map_or(each, |beyond| grown.origins[beyond]);
-        let first = self.draft.nodes[each.index()].children()[0];
         let body = grown.submitted.nodes[origin.index()].children()[0];
-        let bodies = Bodies {
-            base: self.draft.nodes.len() as u32,
-            len: body_len(&grown.submitted.nodes, origin),
-            n_items,
-            keys: keys.clone(),
+        let len = body_len(&grown.submitted.nodes, origin);
+        let controller = &self.draft.nodes[each.index()];
+        let is_loop = matches!(controller.kind, NodeKind::Repeat(_));
+        let (first, last) = match *controller.children() {
+            [first, .., last] => (first, last),
+            [only] => (only, only),
+            [] => return,
         };
         let name = |place: u32| match keys.get(place as usize) {
             Some(key) => format!("{suffix}[{key}]"),
             None => format!("{suffix}[{place}]"),
         };
-        let mut roots = vec![first];
-        for place in 1..n_items {
-            let shift = Shift {
-                from: body.0,
-                len: bodies.len,
-                to: self.draft.nodes.len() as u32,
-            };
-            roots.push(NodeId(shift.to));
-            let shifts: Vec<Shift> = [shift].into_iter().chain(around.iter().copied()).collect();
-            self.copy_body(&grown, &shifts, (each, &name(place)));
-            grown
-                .origins
-                .extend((body.0..body.0 + bodies.len).map(NodeId));
-        }
-        if n_items > 0 {
+        let n_before = grown.expanded.get(&each).map(|bodies| bodies.n_items);
+        if n_before.is_none() && n_items > 0 {
             let own = name(0);
             let own = &own[suffix.len()..];
-            let nodes = &mut self.draft.nodes[first.index()..][..bodies.len as usize];
+            let nodes = &mut self.draft.nodes[first.index()..][..len as usize];
             for node in nodes.iter_mut().filter(|node| !node.name.is_empty()) {
                 node.name.push_str(own);
             }
         }
-        self.gather_from((body, bodies.len), (first, &roots), around);
-        if let NodeKind::ForEach(controller) = &mut self.draft.nodes[each.index()].kind {
-            controller.children = roots;
+        let n_before = n_before.unwrap_or(0);
+        let mut roots = Vec::new();
+        for place in n_before.max(1)..n_before + n_items {
+            let root = NodeId(self.draft.nodes.len() as u32);
+            let shift = Shift {
+                from: body.0,
+                len,
+                to: root.0,
+            };
+            let shifts: Vec<Shift> = [shift].into_iter().chain(around.iter().copied()).collect();
+            let copied = Copied {
+                controller: each,
+                shifts: &shifts,
+                before: is_loop.then(|| roots.last().copied().unwrap_or(last)),
+                suffix: name(place),
+            };
+            self.copy_body(&grown, &copied);
+            grown.origins.extend((body.0..body.0 + len).map(NodeId));
+            roots.push(root);
         }
-        grown.expanded.insert(each, bodies);
+        let own = Shift {
+            from: body.0,
+            len,
+            to: last.0,
+        };
+        self.read_from(own, &roots, around);
+        match &mut self.draft.nodes[each.index()].kind {
+            NodeKind::ForEach(controller) => controller.children.extend(roots),
+            NodeKind::Repeat(controller) => controller.children.extend(roots),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => {}
+        }
+        let bodies = grown.expanded.entry(each).or_insert_with(|| Bodies {
+            n_items: 0,
+            keys: keys.clone(),
+        });
+        bodies.n_items += n_items;
         self.grown = Some(grown);
         self.graph = Graph::default();
     }
 
-    /// Appends a copy of a body of the draft; the first of the shifts is its own.
-    fn copy_body(&mut self, grown: &Grown, shifts: &[Shift], (each, suffix): (NodeId, &str)) {
-        let Shift { from, len, to } = shifts[0];
-        let map = |node: NodeId| shifted(node, shifts);
+    /// Appends a copy of a body of the draft.
+    fn copy_body(&mut self, grown: &Grown, copied: &Copied<'_>) {
+        let Shift { from, len, to } = copied.shifts[0];
+        let map = |node: NodeId| shifted(node, copied.shifts);
         for node in from..from + len {
             let mut copy = grown.submitted.nodes[node as usize].clone();
             copy.renumber(&map);
-            self.gather_as_before(&mut copy, NodeId(node), shifts);
+            if self.crossings.is_any() {
+                self.read_as_before(grown, &mut copy, NodeId(node), copied);
+            }
             if !copy.name.is_empty() {
-                copy.name.push_str(suffix);
+                copy.name.push_str(&copied.suffix);
             }
             let id = map(NodeId(node));
             if let NodeKind::Activity(_) = copy.kind {
@@ -89,8 +126,11 @@ impl Checked {
             }
             self.draft.nodes.push(copy);
             let parent = self.parents[node as usize].map(map);
-            self.parents
-                .push(if id.0 == to { Some(each) } else { parent });
+            self.parents.push(if id.0 == to {
+                Some(copied.controller)
+            } else {
+                parent
+            });
             self.incoming.push(Vec::new());
             self.outgoing.push(Vec::new());
         }
@@ -107,92 +147,110 @@ impl Checked {
         }
     }
 
-    /// What a copy gathers from outside of its body is what the first body does by now: maybe the
-    /// outputs of many items, where the draft has one.
-    fn gather_as_before(&self, copy: &mut Node, of: NodeId, shifts: &[Shift]) {
-        let NodeKind::Activity(copy) = &mut copy.kind else {
+    /// A copy reads from the iteration before what it carries on. From outside of its body it reads what
+    /// the first body does by now: maybe the outputs of many items, or those of a later iteration, where
+    /// the draft has one.
+    fn read_as_before(&self, grown: &Grown, copy: &mut Node, of: NodeId, copied: &Copied<'_>) {
+        let own = copied.shifts[0];
+        let submitted = &grown.submitted.nodes;
+        let (NodeKind::Activity(copy), NodeKind::Activity(written)) =
+            (&mut copy.kind, &submitted[of.index()].kind)
+        else {
             return;
         };
-        if !copy.inputs.iter().any(|staged| staged.gathers) {
-            return;
-        }
-        let first = shifted(of, &shifts[1..]);
-        let NodeKind::Activity(first) = &self.draft.nodes[first.index()].kind else {
-            return;
-        };
-        let own = shifts[0];
         // The nodes of the first body are those of the draft, shifted with what is around.
-        let begin = shifted(NodeId(own.from), &shifts[1..]).0;
-        let is_outside = |staged: &Staged| match staged.source {
-            Source::Output { activity, .. } => {
-                staged.gathers && !(begin..begin + own.len).contains(&activity.0)
-            }
+        let around = &copied.shifts[1..];
+        let NodeKind::Activity(first) = &self.draft.nodes[shifted(of, around).index()].kind else {
+            return;
+        };
+        let is_outside = |source: Source| match source {
+            Source::Output { activity, .. } => own.of(activity).is_none(),
             Source::Input(_) | Source::Item(_) => false,
         };
-        let is_copied = |staged: &Staged| match staged.source {
-            Source::Output { activity, .. } => {
-                staged.gathers && !(own.to..own.to + own.len).contains(&activity.0)
+        let mut inputs = Vec::with_capacity(copy.inputs.len());
+        let copies = std::mem::take(&mut copy.inputs).into_iter();
+        for (written, mut staged) in written.inputs.iter().zip(copies) {
+            let as_first = || first.inputs.iter().filter(|one| one.path == written.path);
+            if let (Some(carried), Some(before)) = (self.carried(written, own), copied.before) {
+                staged.source = renumbered(carried, &|node| NodeId(node.0 - own.from + before.0));
+            } else if is_outside(written.source) || written.carried.is_some_and(is_outside) {
+                inputs.extend(as_first().cloned());
+                continue;
             }
-            Source::Input(_) | Source::Item(_) => false,
-        };
-        copy.inputs.retain(|staged| !is_copied(staged));
-        let gathered = first.inputs.iter().filter(|staged| is_outside(staged));
-        copy.inputs.extend(gathered.cloned());
+            inputs.push(staged);
+        }
+        copy.inputs = inputs;
     }
 
-    /// Whoever gathers an output of the body outside of it reads that of each item.
-    fn gather_from(
-        &mut self,
-        (body, len): (NodeId, u32),
-        (first, roots): (NodeId, &[NodeId]),
-        around: &[Shift],
-    ) {
-        let own = Shift {
-            from: body.0,
-            len,
-            to: first.0,
+    /// What the body of a loop carries from one iteration to the next for this input, if anything.
+    fn carried(&self, staged: &Staged, body: Shift) -> Option<Source> {
+        let Some(Source::Output { activity, .. }) = staged.carried else {
+            return None;
         };
-        let pairs = self.gathers.iter();
-        let readers: BTreeSet<NodeId> = pairs
-            .filter(|&&(reader, producer)| own.of(producer).is_some() && own.of(reader).is_none())
-            .map(|&(reader, _)| reader)
-            .collect();
-        for reader in readers {
+        // A producer lies in the body that it carries from, in none inside of it.
+        let mut at = body.of(activity).map(|_| activity)?;
+        while at.0 != body.from {
+            at = self.parents[at.index()]?;
+            if self.draft.nodes[at.index()].kind.has_bodies() {
+                return None;
+            }
+        }
+        staged.carried
+    }
+
+    /// Whoever gathers outputs of the body outside of it reads those of the new ones too. Whoever reads
+    /// one output reads it from the last of them. `last` is the body that was last before.
+    fn read_from(&mut self, last: Shift, roots: &[NodeId], around: &[Shift]) {
+        let Some(&newest) = roots.last() else {
+            return;
+        };
+        for reader in self.crossings.readers_of(last) {
             // The reader lies in the same bodies around, or in none of them.
             let reader = shifted(reader, around);
-            if let NodeKind::Activity(activity) = &mut self.draft.nodes[reader.index()].kind {
-                activity.gather_from(first, len, roots);
+            let NodeKind::Activity(activity) = &mut self.draft.nodes[reader.index()].kind else {
+                continue;
+            };
+            activity.gather_from(last, roots);
+            for staged in activity.inputs.iter_mut().filter(|staged| !staged.gathers) {
+                let within = |node: NodeId| (last.to..last.to + last.len).contains(&node.0);
+                staged.source = renumbered(staged.source, &|node| match within(node) {
+                    true => NodeId(node.0 - last.to + newest.0),
+                    false => node,
+                });
             }
         }
     }
 }
 
 impl Activity {
-    /// Reads what lies in the first body in each of them.
-    fn gather_from(&mut self, first: NodeId, len: u32, roots: &[NodeId]) {
-        if roots.len() < 2 {
+    /// Gathers from further bodies what it gathers from the last one before.
+    fn gather_from(&mut self, last: Shift, roots: &[NodeId]) {
+        let offset_of = |staged: &Staged| match staged.source {
+            Source::Output { activity, output } if staged.gathers => {
+                let offset = activity.0.checked_sub(last.to)?;
+                (offset < last.len).then_some((offset, output))
+            }
+            Source::Output { .. } | Source::Input(_) | Source::Item(_) => None,
+        };
+        if !self.inputs.iter().any(|staged| offset_of(staged).is_some()) {
             return;
         }
-        let within = |node: NodeId| node.0 >= first.0 && node.0 < first.0 + len;
         let mut inputs = Vec::with_capacity(self.inputs.len() + roots.len());
         for staged in std::mem::take(&mut self.inputs) {
-            let of_body = match staged.source {
-                Source::Output { activity, output } if staged.gathers && within(activity) => {
-                    Some((activity.0 - first.0, output))
-                }
-                Source::Output { .. } | Source::Input(_) | Source::Item(_) => None,
-            };
+            let of_body = offset_of(&staged);
+            let path = staged.path.clone();
+            inputs.push(staged);
             let Some((offset, output)) = of_body else {
-                inputs.push(staged);
                 continue;
             };
             inputs.extend(roots.iter().map(|root| Staged {
-                path: staged.path.clone(),
+                path: path.clone(),
                 source: Source::Output {
                     activity: NodeId(root.0 + offset),
                     output,
                 },
                 gathers: true,
+                carried: None,
             }));
         }
         self.inputs = inputs;
@@ -216,16 +274,10 @@ impl Node {
                 }
             }
             NodeKind::ForEach(controller) => all(&mut controller.children),
+            NodeKind::Repeat(controller) => all(&mut controller.children),
             NodeKind::Activity(activity) => {
                 for staged in &mut activity.inputs {
-                    staged.source = match staged.source {
-                        Source::Output { activity, output } => Source::Output {
-                            activity: map(activity),
-                            output,
-                        },
-                        Source::Item(body) => Source::Item(map(body)),
-                        Source::Input(input) => Source::Input(input),
-                    };
+                    staged.source = renumbered(staged.source, map);
                 }
             }
             NodeKind::Assign(_) | NodeKind::Empty => {}
@@ -240,5 +292,16 @@ impl Link {
             to: map(self.to),
             when: self.when,
         }
+    }
+}
+
+fn renumbered(source: Source, map: &impl Fn(NodeId) -> NodeId) -> Source {
+    match source {
+        Source::Output { activity, output } => Source::Output {
+            activity: map(activity),
+            output,
+        },
+        Source::Item(body) => Source::Item(map(body)),
+        Source::Input(input) => Source::Input(input),
     }
 }

@@ -25,6 +25,7 @@ fn gathering() -> Draft {
             path: "item".into(),
             source: Source::Item(NodeId(3)),
             gathers: false,
+            carried: None,
         }];
     });
     for (reader, producer, gathers) in [(5, 4, false), (6, 5, true)] {
@@ -39,6 +40,7 @@ fn gathering() -> Draft {
                 path: if gathers { "in/" } else { "in" }.into(),
                 source: output(producer),
                 gathers,
+                carried: None,
             }];
         });
     }
@@ -108,6 +110,7 @@ fn an_activity_may_gather_from_several_of_one_body() {
             path: "others/".into(),
             source: output(4),
             gathers: true,
+            carried: None,
         });
     });
     let mut definition = draft.check().unwrap();
@@ -131,6 +134,7 @@ fn a_body_may_gather_from_another_for_each() {
                 path: "in/".into(),
                 source: output(2),
                 gathers: true,
+                carried: None,
             }];
         });
     }
@@ -239,6 +243,7 @@ fn data_orders_a_for_each_and_whoever_reads_from_it() {
             path: "given".into(),
             source: output(1),
             gathers: false,
+            carried: None,
         }];
     });
     draft.order_by_data();
@@ -251,16 +256,208 @@ fn data_orders_a_for_each_and_whoever_reads_from_it() {
     draft.check().unwrap();
 }
 
-/// A tree whose for-each controllers have so many items.
+/// `s(a w(s(b c)) d)`: `b` reads `a` and then what `c` made in the iteration before, `c` reads `b`, and
+/// `d` reads the last `c` and gathers what each `b` has made.
+fn repeating() -> Draft {
+    let mut draft = tree("s(a w(s(b c)) d)");
+    for maker in [1, 4, 5] {
+        edit(&mut draft, maker, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out.txt".into(),
+            }];
+        });
+    }
+    let read = |producer: u32| Staged {
+        path: "in".into(),
+        source: output(producer),
+        gathers: false,
+        carried: None,
+    };
+    edit(&mut draft, 4, |activity| {
+        activity.inputs = vec![Staged {
+            carried: Some(output(5)),
+            ..read(1)
+        }];
+    });
+    edit(&mut draft, 5, |activity| activity.inputs = vec![read(4)]);
+    edit(&mut draft, 6, |activity| {
+        let all = Staged {
+            path: "all/".into(),
+            gathers: true,
+            ..read(4)
+        };
+        activity.inputs = vec![read(5), all];
+    });
+    draft
+}
+
+#[test]
+fn a_loop_gets_one_iteration_after_another() {
+    let mut definition = repeating().check().unwrap();
+    definition.expand(&expansion(2, 1, &[]));
+    assert_eq!(names(&definition)[3..], ["", "b[0]", "c[0]", "d"]);
+    definition.expand(&expansion(2, 1, &[]));
+    definition.expand(&expansion(2, 2, &[]));
+    assert_eq!(definition.n_items(NodeId(2)), Some(4));
+    assert_eq!(
+        names(&definition)[7..],
+        ["", "b[1]", "c[1]", "", "b[2]", "c[2]", "", "b[3]", "c[3]"]
+    );
+    assert_eq!(
+        edges_of(&definition),
+        "a>b[0] b[0]>c[0] b[0]>d b[1]>c[1] b[1]>d b[2]>c[2] b[2]>d b[3]>c[3] b[3]>d \
+         c[0]>b[1] c[1]>b[2] c[2]>b[3] c[3]>d"
+    );
+    // Each iteration reads from the one before.
+    assert_eq!(sources(&definition, 4), [output(1)]);
+    assert_eq!(sources(&definition, 8), [output(5)]);
+    assert_eq!(sources(&definition, 11), [output(9)]);
+    assert_eq!(sources(&definition, 14), [output(12)]);
+    assert_eq!(sources(&definition, 15), [output(14)]);
+    // The reader outside has the last one, and gathers all.
+    let read = [15, 4, 8, 11, 14].map(output);
+    assert_eq!(sources(&definition, 6), read);
+    assert_eq!(definition.last_instance(NodeId(5)), NodeId(15));
+    assert_eq!(definition.last_instance(NodeId(1)), NodeId(1));
+    assert_eq!(definition.item_path(NodeId(14), NodeId(6)), "3");
+}
+
+#[test]
+fn the_same_iterations_may_come_at_once_or_one_by_one() {
+    let mut at_once = repeating().check().unwrap();
+    at_once.expand(&expansion(2, 5, &[]));
+    let mut one_by_one = repeating().check().unwrap();
+    for _ in 0..5 {
+        one_by_one.expand(&expansion(2, 1, &[]));
+    }
+    assert_eq!(at_once.nodes(), one_by_one.nodes());
+    assert_eq!(at_once.links(), one_by_one.links());
+}
+
+#[test]
+fn items_inside_of_an_iteration_read_what_the_loop_carries() {
+    // The items `b` read `a`, and then what `c` has made of them in the iteration before.
+    let mut draft = tree("s(a w(s(f(b) c)))");
+    for maker in [1, 6] {
+        edit(&mut draft, maker, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out".into(),
+            }];
+        });
+    }
+    edit(&mut draft, 5, |activity| {
+        activity.inputs = vec![Staged {
+            path: "in".into(),
+            source: output(1),
+            gathers: false,
+            carried: Some(output(6)),
+        }];
+    });
+    let mut definition = draft.check().unwrap();
+    definition.expand(&expansion(2, 1, &[]));
+    definition.expand(&expansion(4, 2, &[]));
+    definition.expand(&expansion(2, 1, &[]));
+    let last = definition.node(NodeId(2)).children()[1];
+    let each = definition.node(last).children()[0];
+    definition.expand(&expansion(each.0, 3, &[]));
+    assert_eq!(
+        edges_of(&definition),
+        "a>b[0][0] a>b[0][1] b[0][0]>c[0] b[0][1]>c[0] b[1][0]>c[1] b[1][1]>c[1] b[1][2]>c[1] \
+         c[0]>b[1][0] c[0]>b[1][1] c[0]>b[1][2]"
+    );
+    for item in definition.node(each).children() {
+        assert_eq!(sources(&definition, item.0), [output(6)]);
+    }
+}
+
+#[test]
+fn whoever_comes_after_a_loop_reads_its_last_iteration_for_each_item() {
+    // `c` runs for items that are known when the loop has ended.
+    let mut draft = tree("s(w(w(a)) f(c))");
+    edit(&mut draft, 3, |activity| {
+        activity.outputs = vec![Produced {
+            name: "out".into(),
+            path: "out".into(),
+        }];
+    });
+    edit(&mut draft, 5, |activity| {
+        activity.inputs = vec![Staged {
+            path: "in".into(),
+            source: output(3),
+            gathers: false,
+            carried: None,
+        }];
+    });
+    let mut definition = draft.check().unwrap();
+    definition.expand(&expansion(1, 2, &[]));
+    let inner = definition.node(NodeId(1)).children()[1];
+    definition.expand(&expansion(inner.0, 3, &[]));
+    definition.expand(&expansion(4, 3, &[]));
+    let last = definition.last_instance(NodeId(3));
+    assert_eq!(definition.node(last).name, "a[1][2]");
+    for reader in definition.instances(NodeId(5)) {
+        assert_eq!(sources(&definition, reader.0), [output(last.0)]);
+    }
+}
+
+#[test]
+fn only_a_loop_carries_files_from_one_iteration_to_the_next() {
+    let problem = |text: &str, reader: u32, producer: u32| {
+        let mut draft = tree(text);
+        edit(&mut draft, 1, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out".into(),
+            }];
+        });
+        edit(&mut draft, producer, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out".into(),
+            }];
+        });
+        edit(&mut draft, reader, |activity| {
+            activity.inputs = vec![Staged {
+                path: "in".into(),
+                source: output(1),
+                gathers: false,
+                carried: Some(output(producer)),
+            }];
+        });
+        let recorded = draft.clone().recorded().is_ok();
+        let problems = draft.check().err().unwrap_or_default();
+        assert_eq!(recorded, problems.is_empty(), "{problems:?}");
+        problems.first().map(Problem::to_string).unwrap_or_default()
+    };
+    // An activity may read what it has made itself the time before.
+    assert_eq!(problem("s(a w(b))", 3, 3), "");
+    assert_eq!(problem("s(a w(s(b w(c))))", 6, 4), "");
+    for (text, reader, producer) in [
+        ("s(a f(b))", 3, 3),
+        ("s(a s(b c))", 3, 4),
+        ("s(a w(b) c)", 4, 3),
+        ("s(a w(b) w(c))", 5, 3),
+        ("s(a w(s(b w(c))))", 4, 6),
+    ] {
+        let problem = problem(text, reader, producer);
+        assert!(problem.contains("no loop around both"), "{text}: {problem}");
+    }
+}
+
+/// A tree whose for-each controllers have so many items, and its loops so many iterations.
 #[derive(Clone, Debug)]
 enum Shape {
     Leaf,
     Controller(&'static str, Vec<Shape>),
     Each(u32, Box<Shape>),
+    Loop(u32, Box<Shape>),
 }
 
 impl Shape {
-    /// As text, with leaves named in order; unrolled, a for-each is a parallel of its bodies.
+    /// As text, with leaves named in order; unrolled, a for-each is a parallel of its bodies, and a loop a
+    /// sequence.
     fn text(&self, n_leaves: &mut u32, suffix: &str, unrolled: bool) -> String {
         match self {
             Shape::Leaf => {
@@ -277,7 +474,10 @@ impl Shape {
             Shape::Each(_, body) if !unrolled => {
                 format!("f({})", body.text(n_leaves, suffix, unrolled))
             }
-            Shape::Each(n_items, body) => {
+            Shape::Loop(_, body) if !unrolled => {
+                format!("w({})", body.text(n_leaves, suffix, unrolled))
+            }
+            Shape::Each(n_items, body) | Shape::Loop(n_items, body) => {
                 let first = *n_leaves;
                 let texts: Vec<String> = (0..*n_items)
                     .map(|item| {
@@ -285,17 +485,23 @@ impl Shape {
                         body.text(n_leaves, &format!("{suffix}[{item}]"), unrolled)
                     })
                     .collect();
-                format!("p({})", texts.join(" "))
+                let kind = match self {
+                    Shape::Loop(..) => "s",
+                    Shape::Leaf | Shape::Controller(..) | Shape::Each(..) => "p",
+                };
+                format!("{kind}({})", texts.join(" "))
             }
         }
     }
 
-    /// The items of the for-each controllers, in the order of the text.
+    /// The items and iterations, in the order of the text.
     fn items(&self) -> Vec<u32> {
         match self {
             Shape::Leaf => Vec::new(),
             Shape::Controller(_, children) => children.iter().flat_map(Shape::items).collect(),
-            Shape::Each(n_items, body) => [*n_items].into_iter().chain(body.items()).collect(),
+            Shape::Each(n_items, body) | Shape::Loop(n_items, body) => {
+                [*n_items].into_iter().chain(body.items()).collect()
+            }
         }
     }
 }
@@ -307,7 +513,8 @@ fn shape() -> impl Strategy<Value = Shape> {
                 .prop_map(|all| Shape::Controller("s", all)),
             proptest::collection::vec(inner.clone(), 1..4)
                 .prop_map(|all| Shape::Controller("p", all)),
-            (1u32..4, inner).prop_map(|(n_items, body)| Shape::Each(n_items, Box::new(body))),
+            (1u32..4, inner.clone()).prop_map(|(n, body)| Shape::Each(n, Box::new(body))),
+            (1u32..4, inner).prop_map(|(n, body)| Shape::Loop(n, Box::new(body))),
         ]
     })
 }
@@ -321,7 +528,7 @@ proptest! {
         let folded = tree(&shape.text(&mut 0, "", false));
         let eaches = (0..).zip(&folded.nodes);
         let eaches: Vec<NodeId> = eaches
-            .filter(|(_, node)| matches!(node.kind, NodeKind::ForEach(_)))
+            .filter(|(_, node)| node.kind.has_bodies())
             .map(|(id, _)| NodeId(id))
             .collect();
         let items = shape.items();
@@ -329,10 +536,12 @@ proptest! {
         let mut order = order.into_iter().cycle();
         loop {
             let ids = (0..grown.nodes().len() as u32).map(NodeId);
-            let is_each = |id: &NodeId| matches!(grown.node(*id).kind, NodeKind::ForEach(_));
+            let n_wanted = |id: NodeId| {
+                let at = eaches.iter().position(|&one| one == grown.origin(id));
+                at.map_or(0, |at| items[at])
+            };
             let is_ready = |id: &NodeId| {
-                is_each(id)
-                    && !grown.is_expanded(*id)
+                grown.n_items(*id).unwrap_or(0) < n_wanted(*id)
                     && grown.enclosing(*id).all(|around| grown.is_expanded(around.each))
             };
             let ready: Vec<NodeId> = ids.filter(is_ready).collect();
@@ -340,9 +549,9 @@ proptest! {
                 break;
             }
             let each = *order.next().unwrap().get(&ready);
-            let origin = grown.origin(each);
-            let at = eaches.iter().position(|&one| one == origin).unwrap();
-            grown.expand(&expansion(each.0, items[at], &[]));
+            let is_loop = matches!(grown.node(each).kind, NodeKind::Repeat(_));
+            let n_items = if is_loop { 1 } else { n_wanted(each) };
+            grown.expand(&expansion(each.0, n_items, &[]));
         }
         let written = tree(&shape.text(&mut 0, "", true)).recorded().unwrap();
         prop_assert_eq!(edges_of(&grown), edges_of(&written));

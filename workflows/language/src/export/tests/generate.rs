@@ -2,8 +2,8 @@
 
 use model::{
     Activity, Assignment, Bytes, Capture, Command, Draft, Expression, ForEach, Input, Join, Link,
-    Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced, Retry, RetryOn, Source, Span,
-    Staged, Stdin, Template, Type, Value, Variable, Work,
+    Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced, Repeat, Retry, RetryOn, Source,
+    Span, Staged, Stdin, Template, Test, Type, Value, Variable, Work,
 };
 use proptest::prelude::*;
 
@@ -159,6 +159,15 @@ enum Tree {
     /// With an `else` or without.
     If(Vec<Tree>, bool),
     ForEach(Box<Tree>, Each),
+    Loop(Box<Tree>, Loop),
+}
+
+/// The keys of a loop.
+#[derive(Clone, Debug)]
+struct Loop {
+    is_until: bool,
+    has_index: bool,
+    max_iterations: Option<u32>,
 }
 
 /// The keys of a for-each.
@@ -182,6 +191,16 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn repeat()(
+        is_until in any::<bool>(),
+        has_index in any::<bool>(),
+        max_iterations in prop::option::of(1u32..4),
+    ) -> Loop {
+        Loop { is_until, has_index, max_iterations }
+    }
+}
+
 /// A tree, for-eachs in it where that is said.
 fn tree(has_bodies: bool) -> impl Strategy<Value = Tree> {
     let leaf = prop_oneof![
@@ -195,6 +214,12 @@ fn tree(has_bodies: bool) -> impl Strategy<Value = Tree> {
             2 => prop::collection::vec(inner.clone(), 1..5).prop_map(Tree::Parallel),
             2 => (prop::collection::vec(inner.clone(), 2..5), any::<bool>())
                 .prop_map(|(parts, has_else)| Tree::If(parts, has_else)),
+            u32::from(has_bodies) * 2 + 1 => (inner.clone(), repeat()).prop_map(move |(body, repeat)| {
+                match has_bodies {
+                    true => Tree::Loop(Box::new(body), repeat),
+                    false => body,
+                }
+            }),
             u32::from(has_bodies) * 3 + 1 => (inner, each()).prop_map(move |(body, each)| match has_bodies {
                 true => Tree::ForEach(Box::new(body), each),
                 false => body,
@@ -222,6 +247,7 @@ fn plant(tree: &Tree, before: &[(Source, bool)], nodes: &mut Vec<Node>) -> NodeI
                     path: format!("in {n}{}", if gathers { "/" } else { "" }),
                     source,
                     gathers,
+                    carried: None,
                 })
                 .collect();
             NodeKind::Activity(leaf)
@@ -239,6 +265,7 @@ fn plant(tree: &Tree, before: &[(Source, bool)], nodes: &mut Vec<Node>) -> NodeI
                 children.push(child);
                 let (producer, gathers) = match &nodes[child.index()].kind {
                     NodeKind::ForEach(each) => (each.children[0], true),
+                    NodeKind::Repeat(repeat) => (repeat.children[0], false),
                     NodeKind::Sequence(_)
                     | NodeKind::Parallel { .. }
                     | NodeKind::If { .. }
@@ -266,6 +293,29 @@ fn plant(tree: &Tree, before: &[(Source, bool)], nodes: &mut Vec<Node>) -> NodeI
                 conditions: (0..n_conditions).map(condition).collect(),
                 children,
             }
+        }
+        Tree::Loop(body, repeat) => {
+            let child = plant(body, before, nodes);
+            if let NodeKind::Activity(body) = &mut nodes[child.index()].kind
+                && !body.outputs.is_empty()
+                && let Some(staged) = body.inputs.iter_mut().find(|staged| !staged.gathers)
+            {
+                staged.carried = Some(Source::Output {
+                    activity: child,
+                    output: 0,
+                });
+            }
+            let (test, condition) = match repeat.is_until {
+                true => (Test::Until, "count > 3"),
+                false => (Test::While, "[true][0]"),
+            };
+            NodeKind::Repeat(Box::new(Repeat {
+                test,
+                condition: Expression(condition.to_owned()),
+                index: repeat.has_index.then(|| format!("index_{}", id.0)),
+                max_iterations: repeat.max_iterations,
+                children: vec![child],
+            }))
         }
         Tree::ForEach(body, each) => {
             // Nothing is gathered in another body.
@@ -337,7 +387,7 @@ fn is_in_body(nodes: &[Node], node: usize) -> bool {
         nodes.iter().position(is_child)
     };
     let mut above = std::iter::successors(parent(&node), parent);
-    above.any(|at| matches!(nodes[at].kind, NodeKind::ForEach(_)))
+    above.any(|at| nodes[at].kind.has_bodies())
 }
 
 prop_compose! {

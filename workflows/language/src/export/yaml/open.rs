@@ -1,6 +1,6 @@
 //! The parts of controllers that are written around their children.
 
-use model::{Expression, ForEach, NodeId};
+use model::{Expression, ForEach, NodeId, Repeat};
 
 use super::values::{expression, scalar};
 
@@ -58,6 +58,21 @@ pub(super) fn for_each(each: &ForEach, level: usize) -> impl DoubleEndedIterator
     lines.push("do:".to_owned());
     let lines = lines.into_iter().map(move |line| Open::Line(level, line));
     let body = each.children.iter();
+    let body = body.map(move |&body| Open::Step(body, level + 1, false));
+    lines.chain(body)
+}
+
+/// The keys of a loop after its condition, which have this level, and its body.
+pub(super) fn repeat(repeat: &Repeat, level: usize) -> impl DoubleEndedIterator<Item = Open> {
+    let index = repeat.index.iter();
+    let mut lines: Vec<String> = index
+        .map(|index| format!("index: {}", scalar(index)))
+        .collect();
+    let max = repeat.max_iterations;
+    lines.extend(max.map(|max| format!("max-iterations: {max}")));
+    lines.push("do:".to_owned());
+    let lines = lines.into_iter().map(move |line| Open::Line(level, line));
+    let body = repeat.children.iter();
     let body = body.map(move |&body| Open::Step(body, level + 1, false));
     lines.chain(body)
 }
