@@ -275,6 +275,17 @@ fn a_plate_is_heated_until_nothing_moves_any_more() {
     assert!(plate.starts_with("100.000000000 100.000000000 "));
 }
 
+/// `xav run workflows/samples/heat/heat.yaml --input size=40 --input precision=0.000001`
+#[test]
+fn a_finer_plate_takes_more_rounds() {
+    let sandbox = Sandbox::new();
+    let heat = sample("heat/heat.yaml");
+    let inputs = ["--input", "size=40", "--input", "precision=0.000001"];
+    let json = sandbox.json(&[&["run", &heat, "--json"], &inputs[..]].concat());
+    assert_eq!(json["outputs"]["middle"], 26.069);
+    assert_eq!(json["outputs"]["sweeps"], 370);
+}
+
 #[test]
 fn samples_are_valid_and_can_be_shown() {
     let sandbox = Sandbox::new();
