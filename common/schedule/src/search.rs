@@ -7,8 +7,8 @@
 //! such move is known exactly in O(1) (as Mastrolilli and Gambardella do for job shops, Journal of
 //! Scheduling 3(1), 2000), so that one look at a task, O(n + e + s), finds the best of all its
 //! places. Only tasks of the critical chain are moved: no other move shortens anything.
-//! Several tasks that belong together move at once ([`together`]), and after a move only what it changes is
-//! counted again ([`recount`]).
+//! Several tasks that belong together move at once ([`together`], [`regions`]), and after a move only what
+//! it changes is counted again ([`recount`]).
 //!
 //! Worse schedules are accepted with a probability that falls while the budget is used up
 //! (simulated annealing); the best one that was seen is kept. The budget is counted in steps
@@ -27,6 +27,7 @@ mod net;
 mod places;
 mod reach;
 mod recount;
+mod regions;
 mod repeats;
 mod routes;
 mod solution;
@@ -58,7 +59,9 @@ const ANY_TASK: usize = 4;
 /// So many of a hundred moves are of controllers, where there are any.
 const OF_CONTROLLERS: usize = 70;
 /// So many of a hundred moves are of several tasks at once, in direct mode.
-const OF_GROUPS: usize = 20;
+const OF_SEVERAL: usize = 20;
+/// So many of a hundred of these are of what lies in a whole group of machines.
+const OF_REGIONS: usize = 30;
 /// So many of a hundred looks at a task count all ways without it.
 const EXACT: usize = 10;
 /// A makespan is better if it is shorter by this part.
@@ -240,8 +243,11 @@ impl<'a> Search<'a> {
         let draw = self.random.below(100);
         if self.moves_controllers && draw < OF_CONTROLLERS {
             self.move_controllers(temperature);
-        } else if self.tree.is_none() && self.memory.is_none() && draw < OF_GROUPS {
-            self.move_together(temperature);
+        } else if self.tree.is_none() && self.memory.is_none() && draw < OF_SEVERAL {
+            match self.random.below(100) {
+                ..OF_REGIONS => self.move_region(temperature),
+                _ => self.move_together(temperature),
+            }
         } else {
             let node = self.some_node();
             self.move_node(node, temperature);

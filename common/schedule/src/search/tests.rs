@@ -77,6 +77,49 @@ fn what_is_counted_around_each_move_is_what_counting_all_gives() {
 }
 
 #[test]
+fn moves_of_regions_leave_valid_schedules() {
+    let mut n_changed = 0;
+    for seed in 0..20 {
+        let problem = random(seed, 20 + (seed as u32 % 30), 4 + (seed as usize % 5));
+        let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+        let mut search = Search::new(&problem, &schedule);
+        for _ in 0..50 {
+            let before = search.solution.host.clone();
+            search.move_region(schedule.makespan() / 3.0);
+            check(&problem, &search.schedule()).unwrap();
+            let moved = before.iter().zip(&search.solution.host);
+            n_changed += usize::from(moved.filter(|(old, new)| old != new).count() > 1);
+        }
+    }
+    assert!(n_changed > 100, "only {n_changed} of 1,000 moved several");
+}
+
+//   three stars of 12 tasks (3): t0 --60--> t1..t10 --60--> t11, and so on; all begin in the first of three groups
+#[test]
+fn a_part_of_the_graph_leaves_its_group_of_machines() {
+    let tasks = [task(3.0, 1); 36];
+    let star = |first: u32| {
+        let inner = first + 1..first + 11;
+        inner.flat_map(move |n| [(first, n, 60.0), (n, first + 11, 60.0)])
+    };
+    let mut edges: Vec<_> = star(0).chain(star(12)).chain(star(24)).collect();
+    edges.sort_unstable_by_key(|&(from, to, _)| (to, from));
+    let dag = Dag::new(&tasks, &edges).unwrap();
+    let machines: Vec<_> = (0..15).map(|n| (1.0, 1, n / 5)).collect();
+    let problem = Problem::new(dag, &grouped(&machines, 60.0, 0.1)).unwrap();
+    let alone = Problem::new(problem.dag().clone(), &grouped(&machines[..5], 60.0, 0.1)).unwrap();
+    let schedule = Heft::new(MeanRule::Costs).schedule(&alone).unwrap();
+    let (entries, mut order) = (schedule.entries, schedule.order);
+    order.resize(15, vec![Vec::new()]);
+    let schedule = crate::Schedule { entries, order };
+    check(&problem, &schedule).unwrap();
+    let mut search = Search::new(&problem, &schedule);
+    search.run(3_000_000, 0.0);
+    // Each star in a group of its own: 3 + 1 + 2 * 3 + 1 + 3.
+    assert_eq!(search.makespan(), 14.0);
+}
+
+#[test]
 fn the_same_steps_give_the_same_schedule() {
     let problem = random(3, 40, 5);
     assert_eq!(searched(&problem, 30_000).1, searched(&problem, 30_000).1);
