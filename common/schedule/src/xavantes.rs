@@ -31,6 +31,9 @@ pub const STEPS_PER_SECOND: f64 = 1.5e8;
 const BUDGET_MAX: f64 = 1.0;
 /// The default budget / the makespan.
 const BUDGET_PART: f64 = 0.02;
+/// So many times the default budget begin with the search of the default one, so that more seldom gives a
+/// longer plan.
+const BUDGETS_MANY: u64 = 4;
 /// A member may use this part of what is left of the budget.
 const MEMBER_PART: f64 = 0.25;
 /// The same where there are fewer steps than this for each task and message...
@@ -140,9 +143,16 @@ impl Xavantes {
             portfolio.ask_all(problem, enough)?;
         }
         let meter = Meter::of(portfolio.steps_left());
+        let by_default = portfolio.steps_left_by_default();
         let (makespan, mut schedule) = portfolio.best;
         let searches = self.without != Some(Part::Search);
         if searches && worth_searching(problem, makespan, enough, meter.left()) {
+            let is_large = !is_small(problem);
+            if is_large && worth_searching(problem, makespan, enough, by_default) {
+                let first = Meter::of(by_default);
+                schedule = self.improved(problem, schedule, &first, enough);
+                meter.add(by_default);
+            }
             schedule = self.improved(problem, schedule, &meter, enough);
         }
         let mut estimates = portfolio.estimates;
@@ -305,6 +315,8 @@ struct Portfolio<T, J: FnMut(Schedule) -> (f64, T)> {
     best: (f64, T),
     estimates: Vec<Estimate>,
     meter: Meter,
+    /// The steps of the default budget.
+    default_steps: u64,
 }
 
 impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
@@ -326,6 +338,7 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
                 scheduler: scheduler.name(),
                 makespan: Some(best.0),
             }],
+            default_steps: steps(default_budget(best.0)),
             best,
             meter,
         })
@@ -361,6 +374,14 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
 
     fn steps_left(&self) -> u64 {
         self.meter.left()
+    }
+
+    /// The steps that the default budget would leave, where there are several times as many; else none.
+    fn steps_left_by_default(&self) -> u64 {
+        match self.default_steps.saturating_mul(BUDGETS_MANY) <= self.meter.most() {
+            true => self.default_steps.saturating_sub(self.meter.spent()),
+            false => 0,
+        }
     }
 }
 

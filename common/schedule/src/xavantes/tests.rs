@@ -1,5 +1,5 @@
-use super::{MEMBER_PART, MEMBERS, Part, STEPS_PER_SECOND, Xavantes, least_cost};
-use crate::fixtures::{platform, random, task};
+use super::{BUDGET_PART, MEMBER_PART, MEMBERS, Part, STEPS_PER_SECOND, Xavantes, least_cost};
+use crate::fixtures::{grouped, platform, random, task};
 use crate::platform::{MessageCost, paper};
 use crate::request::SchedulerKind;
 use crate::structured::{Shape, Structured};
@@ -25,6 +25,28 @@ fn it_is_never_longer_than_a_member() {
             .run(&problem)
             .unwrap();
         assert!(!less(of_members.schedule.makespan(), makespan));
+    }
+}
+
+#[test]
+fn five_times_the_default_budget_gives_no_longer_plan() {
+    for seed in 18..26 {
+        let drawn = random(seed, 40, 5);
+        let dag = drawn.dag();
+        // So short that the default budget is some hundredths of a second.
+        let tasks: Vec<_> = dag.tasks().map(|n| task(dag.work(n) / 30.0, 1)).collect();
+        let edges = dag.tasks().flat_map(|to| {
+            let preds = dag.predecessors(to);
+            preds.map(move |(from, edge)| (from, to, dag.data(edge) / 30.0))
+        });
+        let short = Dag::new(&tasks, &edges.collect::<Vec<_>>()).unwrap();
+        let machines: Vec<_> = (0..5).map(|n| (1.0 + f64::from(n), 1, n / 2)).collect();
+        let problem = Problem::new(short, &grouped(&machines, 10.0, 4.0)).unwrap();
+        let by_default = Xavantes::new().run(&problem).unwrap().schedule.makespan();
+        // Five times that of HEFT, which may be somewhat longer.
+        let seconds = 5.0 * BUDGET_PART * 1.2 * by_default;
+        let long = Xavantes::within(seconds).run(&problem).unwrap().schedule;
+        assert!(!less(by_default, long.makespan()), "seed {seed}");
     }
 }
 
