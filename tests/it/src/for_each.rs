@@ -100,7 +100,7 @@ fn a_body_runs_for_each_item_and_what_it_makes_is_gathered() {
     }
     let why = sandbox.xav(&["why", "count"]).expect(2);
     assert!(
-        why.stderr.contains("count runs for 3 items of a for-each"),
+        why.stderr.contains("count runs for 3 items or iterations"),
         "{}",
         why.stderr
     );

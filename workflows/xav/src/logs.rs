@@ -156,7 +156,7 @@ pub(crate) fn activity<'a>(
             .collect();
         let many = text::count(all.len() as u64, "item", "items");
         return Err(
-            Failure::refused(format!("{wanted} runs for {many} of a for-each"))
+            Failure::refused(format!("{wanted} runs for {many} or iterations"))
                 .help(format!("name one of them: {}", names.join(", "))),
         );
     };

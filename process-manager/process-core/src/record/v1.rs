@@ -148,7 +148,7 @@ pub enum Event {
     /// need them, so the activities make them again.
     #[n(20)]
     FilesLost(#[n(0)] Vec<ActivityId>, #[n(1)] ResourceId),
-    /// The items of a for-each are known: its body has a copy for each.
+    /// The items of a for-each are known, or another iteration of a loop: there is a copy of the body for each.
     #[n(21)]
     Expanded(#[n(0)] Box<Expanded>),
 }
