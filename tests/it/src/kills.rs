@@ -31,6 +31,12 @@ const COLUMNS: usize = 10;
 /// Activities of these items: two in the inner body, one in the outer one.
 const IN_BODIES: usize = ROWS * (2 * COLUMNS + 1);
 
+/// Rounds of a loop, and items of the for-each in each of them.
+const ROUNDS: usize = 20;
+const PARTS: usize = 19;
+/// Activities of these rounds: one for each item, and one that gathers.
+const IN_ROUNDS: usize = ROUNDS * (PARTS + 1);
+
 /// The program that is killed.
 #[derive(Clone, Copy, Debug)]
 enum Victim {
@@ -48,6 +54,8 @@ enum Subject {
     Layers,
     /// A for-each in the body of another one.
     Items,
+    /// A for-each in a loop, with a file that goes from one iteration to the next.
+    Rounds,
     /// A recorded workflow, and how it is scaled.
     Recorded(PathBuf, &'static [&'static str]),
 }
@@ -61,6 +69,7 @@ impl Subject {
         match self {
             Subject::Layers => arguments.push(definition(sandbox)),
             Subject::Items => arguments.push(items(sandbox)),
+            Subject::Rounds => arguments.push(rounds(sandbox)),
             Subject::Recorded(file, scales) => {
                 arguments.push(file.display().to_string());
                 arguments.extend(owned(scales));
@@ -75,6 +84,7 @@ impl Subject {
         match self {
             Subject::Layers => 2 * LAYERS * WIDTH,
             Subject::Items => 2 * IN_BODIES,
+            Subject::Rounds => 2 * IN_ROUNDS,
             Subject::Recorded(file, _) => recorded::tasks(file).len(),
         }
     }
@@ -85,6 +95,7 @@ impl Subject {
         let n_activities = match self {
             Subject::Layers => LAYERS * WIDTH,
             Subject::Items => IN_BODIES,
+            Subject::Rounds => IN_ROUNDS,
             Subject::Recorded(..) => self.n_lines(),
         };
         (n_activities as u64 / 6).clamp(1, 60)
@@ -93,7 +104,9 @@ impl Subject {
     /// True if a line of the log is one start of an activity.
     fn is_run(&self, line: &str, name: &str) -> bool {
         match self {
-            Subject::Layers | Subject::Items => line.ends_with(&format!(" start {name}")),
+            Subject::Layers | Subject::Items | Subject::Rounds => {
+                line.ends_with(&format!(" start {name}"))
+            }
             Subject::Recorded(..) => line.contains(&format!("\"name\":\"{name}\"")),
         }
     }
@@ -139,13 +152,7 @@ fn definition(sandbox: &Sandbox) -> String {
 /// Each activity appends its name and pid to one log, as those of the layers do. Rows are as many as
 /// an activity has printed, and each row has columns of its own.
 fn items(sandbox: &Sandbox) -> String {
-    let log = sandbox.path("log").display().to_string();
-    let step = |script: &str| {
-        format!(
-            "echo $$ start $XAVANTES_ACTIVITY >> {log}; {script}; \
-             echo $$ end $XAVANTES_ACTIVITY >> {log}"
-        )
-    };
+    let step = |script: &str| logged(sandbox, script);
     let (cell, next) = (
         step("echo ${row} ${column} > out"),
         step("cksum < in > out"),
@@ -190,6 +197,49 @@ body:
 "
     );
     sandbox.file("items.yaml", text)
+}
+
+/// A script that tells its start and its end.
+fn logged(sandbox: &Sandbox, script: &str) -> String {
+    let log = sandbox.path("log").display().to_string();
+    format!(
+        "echo $$ start $XAVANTES_ACTIVITY >> {log}; {script}; \
+         echo $$ end $XAVANTES_ACTIVITY >> {log}"
+    )
+}
+
+/// In each round all parts read what the round before has gathered.
+fn rounds(sandbox: &Sandbox) -> String {
+    let part = logged(sandbox, "(cat in; echo ${round} ${part}) | cksum > out");
+    let gather = logged(sandbox, "cat in/* | cksum > out");
+    let text = format!(
+        "\
+xavantes: 1
+name: rounds
+outputs: {{ sum: gather.out, parts: 'part[*].out' }}
+body:
+  sequence:
+    - activity: first
+      run: {{ shell: 'echo begin > out' }}
+      outputs: {{ out: out }}
+    - while: ${{ round < {ROUNDS} }}
+      index: round
+      do:
+        - for-each:
+            item: part
+            in: ${{ range({PARTS}) }}
+            do:
+              activity: part
+              run: {{ shell: '{part}' }}
+              inputs: {{ in: {{ first: first.out, then: gather.out }} }}
+              outputs: {{ out: out }}
+        - activity: gather
+          run: {{ shell: '{gather}' }}
+          inputs: {{ in/: 'part[*].out' }}
+          outputs: {{ out: out }}
+"
+    );
+    sandbox.file("rounds.yaml", text)
 }
 
 pub(crate) fn kills() -> u64 {
@@ -387,6 +437,15 @@ fn items_of_a_for_each_that_is_killed_are_resumed_without_repeating_what_was_rec
     let wanted = undisturbed(&Subject::Items);
     for seed in 100..100 + kills() {
         life(&Subject::Items, Victim::Executor, seed, &wanted);
+    }
+}
+
+#[test]
+fn rounds_of_a_loop_that_is_killed_are_resumed_without_repeating_what_was_recorded() {
+    kill_runs(&Subject::Rounds, IN_ROUNDS + 1);
+    let wanted = undisturbed(&Subject::Rounds);
+    for seed in 100..100 + kills() {
+        life(&Subject::Rounds, Victim::Executor, seed, &wanted);
     }
 }
 
