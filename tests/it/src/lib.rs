@@ -13,6 +13,8 @@
 
 #[cfg(test)]
 mod blocked_process;
+#[cfg(test)]
+mod changed_lists;
 pub mod check;
 #[cfg(test)]
 mod choice;
