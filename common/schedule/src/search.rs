@@ -19,6 +19,7 @@
 //! too long is taken back.
 
 use crate::controllers::Tree;
+use crate::order::Seconds;
 use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule};
@@ -95,6 +96,10 @@ pub(crate) struct Search<'a> {
     moves_controllers: bool,
     /// By node: true while it has to be counted again.
     changed: Vec<bool>,
+    /// Reused: nodes that a move has given other starts, with their places in the order before it.
+    moved: Vec<(Seconds, u32, u32)>,
+    /// Reused: a part of the order.
+    merged: Vec<u32>,
     /// Tasks, messages and slots looked at so far.
     pub(crate) steps: u64,
 }
@@ -161,6 +166,8 @@ impl<'a> Search<'a> {
             is_one_cycle: false,
             moves_controllers: tree.is_some(),
             changed: vec![false; n_nodes],
+            moved: Vec::new(),
+            merged: Vec::new(),
             steps: 0,
         };
         search.count_costs();

@@ -2,6 +2,7 @@
 
 use super::{NONE, Search};
 use crate::memory::Ledger;
+use crate::order::Seconds;
 
 impl Search<'_> {
     /// The makespan of the present solution if nothing before a place of the order has changed;
@@ -55,12 +56,15 @@ impl Search<'_> {
         let steps = self.recount_forward(node, [old[1], new[1]]);
         self.steps += steps + self.recount_backward(node, [old[0], new[0]]);
         self.steps += self.net.n_nodes() as u64;
-        self.put_in_order();
+        self.reorder_moved();
+        self.list_critical();
     }
 
-    /// Counts finishes again, of a node that was moved and these on. With the steps that it took.
+    /// Counts finishes again, of a node that was moved and these on, and lists in `moved` whose starts are
+    /// others. With the steps that it took.
     fn recount_forward(&mut self, node: u32, others: [u32; 2]) -> u64 {
         let (net, solution, changed) = (&self.net, &self.solution, &mut self.changed);
+        self.moved.clear();
         let place = |node: u32| solution.place[node as usize] as usize;
         let (mut at, mut last, mut steps) = (net.n_nodes(), 0, 0);
         let succs = net.outgoing(node).iter().map(|&(to, _)| to);
@@ -76,9 +80,16 @@ impl Search<'_> {
                 continue;
             }
             let before = self.now.finish[here as usize];
+            let start_before = self.now.start[here as usize];
             self.now
                 .count_forward(self.problem, net, solution, &self.sites, here);
             steps += 1 + net.incoming(here).len() as u64;
+            let start = self.now.start[here as usize];
+            // The node itself has another place in the order.
+            if here == node || start != start_before {
+                self.moved
+                    .push((Seconds(start), solution.place[here as usize], here));
+            }
             if self.now.finish[here as usize] == before {
                 continue;
             }
@@ -153,17 +164,59 @@ impl Search<'_> {
         self.put_in_order();
     }
 
-    /// Sorts the order by starts, and lists what is critical.
+    /// Sorts the order by starts. Stable, so what starts together keeps an order that the graph allows.
     fn put_in_order(&mut self) {
         let solution = &mut self.solution;
         let starts = &self.now.start;
-        // Stable, so what starts together keeps an order that the graph allows.
         solution
             .order
             .sort_by(|&a, &b| starts[a as usize].total_cmp(&starts[b as usize]));
         for (place, &node) in (0u32..).zip(&solution.order) {
             solution.place[node as usize] = place;
         }
+        self.list_critical();
+    }
+
+    /// The same where all but the moved nodes are in order: only what lies between their old and their new
+    /// places is merged.
+    fn reorder_moved(&mut self) {
+        self.moved.sort_unstable();
+        let places = self.moved.iter().map(|&(_, place, _)| place as usize);
+        let (Some(first), Some(last)) = (places.clone().min(), places.max()) else {
+            return;
+        };
+        let starts = &self.now.start;
+        let start = |node: u32| Seconds(starts[node as usize]);
+        let (earliest, latest) = (self.moved[0].0, self.moved[self.moved.len() - 1].0);
+        let order = &mut self.solution.order;
+        let first = order[..first].partition_point(|&node| start(node) <= earliest);
+        let end = last + 1 + order[last + 1..].partition_point(|&node| start(node) < latest);
+        for &(_, _, node) in &self.moved {
+            self.changed[node as usize] = true;
+        }
+        let mut moved = self.moved.iter().peekable();
+        self.merged.clear();
+        for (&node, place) in order[first..end].iter().zip(first as u32..) {
+            if std::mem::take(&mut self.changed[node as usize]) {
+                continue;
+            }
+            let here = (start(node), place, node);
+            while let Some(&&(.., earlier)) = moved.peek().filter(|&&&moved| moved < here) {
+                self.merged.push(earlier);
+                moved.next();
+            }
+            self.merged.push(node);
+        }
+        self.merged.extend(moved.map(|&(.., node)| node));
+        order[first..end].copy_from_slice(&self.merged);
+        for (&node, place) in self.merged.iter().zip(first as u32..) {
+            self.solution.place[node as usize] = place;
+        }
+    }
+
+    /// Lists what is critical.
+    fn list_critical(&mut self) {
+        let solution = &mut self.solution;
         solution.makespan = self.now.makespan();
         let least = solution.makespan * (1.0 - 1e-12);
         let mut critical = std::mem::take(&mut self.critical);

@@ -61,10 +61,15 @@ fn what_is_counted_around_each_move_is_what_counting_all_gives() {
         for _ in 0..200 {
             let before = search.solution.makespan;
             search.make_move(temperature);
-            let told = (search.now.finish.clone(), search.now.tail.clone());
+            let counted = |search: &Search<'_>| {
+                let (now, solution) = (&search.now, &search.solution);
+                let ways = (now.start.clone(), now.finish.clone(), now.tail.clone());
+                (ways, solution.order.clone(), solution.place.clone())
+            };
+            let told = counted(&search);
             let makespan = search.solution.makespan;
             search.recount();
-            let all = (search.now.finish.clone(), search.now.tail.clone());
+            let all = counted(&search);
             assert_eq!(
                 (&told, makespan),
                 (&all, search.solution.makespan),
