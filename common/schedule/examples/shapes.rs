@@ -1,5 +1,5 @@
 //! `cargo run --release -p schedule --example shapes` prints what planning takes on shapes that schedulers
-//! find hard, as CPU time beside the budget, and how the plan of `xavantes` compares with that of every
+//! find hard, as CPU time of the thread beside the budget, and how the plan of `xavantes` compares with that of every
 //! other scheduler that takes less than the budget. A word after it restricts the shapes; `--budget S` sets
 //! the seconds (1), `--only NAME` leaves other schedulers out, and `--steps` prints for each what it took and
 //! the seconds that its steps stand for.
@@ -20,6 +20,9 @@ use schedule::{Dag, Meter, Problem, STEPS_PER_SECOND, Scheduler, SchedulerKind, 
 const OVER: f64 = 1.3;
 /// Seconds beside the budget.
 const SLACK: f64 = 0.05;
+/// What takes longer runs so many times, and the least counts: others who use memory and caches make it
+/// slower, nothing makes it faster.
+const RUNS: usize = 4;
 /// A plan this much longer than another one is worse.
 const WORSE: f64 = 1.005;
 /// Members that the others need not be asked for: they are the same, or ask the others.
@@ -50,7 +53,7 @@ fn main() {
         n_shapes += 1;
         let problem = Problem::new(shape.dag, &shape.platform).expect("a sound problem");
         let xavantes = Xavantes::within(budget);
-        let (seconds, makespan, _) = run(&xavantes, &problem, f64::INFINITY);
+        let (seconds, makespan, _) = run(&xavantes, &problem, budget, f64::INFINITY);
         let mut line = format!("{}: {seconds:.2} s, {makespan:.4}", shape.name);
         if seconds > OVER * budget + SLACK {
             n_over += 1;
@@ -63,7 +66,7 @@ fn main() {
             if LEFT_OUT.contains(&kind) || !is_asked {
                 continue;
             }
-            let (seconds, other, steps) = run(scheduler, &problem, budget);
+            let (seconds, other, steps) = run(scheduler, &problem, budget, budget);
             if seconds > OVER * budget + SLACK {
                 n_over += 1;
                 line += &format!("; {name} {seconds:.2} s OVER");
@@ -82,8 +85,22 @@ fn main() {
     println!("{n_shapes} shapes: {n_over} over the budget, {n_worse} times worse than another");
 }
 
-/// CPU seconds, the makespan (infinite if the scheduler gives up) and the steps that were counted.
-fn run(scheduler: &dyn Scheduler, problem: &Problem, most: f64) -> (f64, f64, f64) {
+/// CPU seconds (the least of several runs where they are more than a plan may take), the makespan (infinite
+/// if the scheduler gives up) and the steps that were counted.
+fn run(scheduler: &dyn Scheduler, problem: &Problem, budget: f64, most: f64) -> (f64, f64, f64) {
+    let mut least = run_once(scheduler, problem, most);
+    for _ in 1..RUNS {
+        if least.0 <= OVER * budget + SLACK {
+            break;
+        }
+        let again = run_once(scheduler, problem, most);
+        least.0 = least.0.min(again.0);
+    }
+    least
+}
+
+/// The same of one run.
+fn run_once(scheduler: &dyn Scheduler, problem: &Problem, most: f64) -> (f64, f64, f64) {
     let meter = match most.is_finite() {
         true => Meter::of((most * STEPS_PER_SECOND) as u64),
         false => Meter::unlimited(),

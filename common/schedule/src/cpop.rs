@@ -49,7 +49,7 @@ impl Scheduler for Cpop {
             .collect();
         let critical = critical_path(problem.dag(), &sums);
         let n_critical = critical.iter().filter(|&&is_critical| is_critical).count();
-        meter.spend((2 * n_critical * problem.hosts().len()) as u64)?;
+        meter.spend((n_critical * problem.hosts().len()) as u64)?;
         let host = critical_host(problem, &critical);
         let order = by_rank(problem.dag(), &sums);
         in_order(problem, meter, &order, |insertion, task| match host {

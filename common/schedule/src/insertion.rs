@@ -10,16 +10,22 @@ use crate::problem::{OUTSIDE, Problem};
 use crate::schedule::{Placement, Schedule, ScheduleError, holds_slots};
 use crate::timeline::{Timeline, Trail};
 
-/// Steps for each task until the order of tasks is known, beside one for each message.
-const STEPS_TO_RANK: u64 = 12;
+/// Steps for each task until the order of tasks is known, beside those for each message.
+const STEPS_TO_RANK: u64 = 24;
+/// Steps for each message until then.
+const STEPS_TO_RANK_OVER: u64 = 2;
 /// Steps to put a task into the timeline of its machine.
-const STEPS_A_PLACE: u64 = 15;
+const STEPS_A_PLACE: u64 = 26;
 /// Messages, each at one group, whose arrivals are known in one step.
 const ARRIVALS_A_STEP: u64 = 6;
 /// Steps to try a place and to take that back, beside a copy of the timeline.
 const STEPS_A_TRIAL: u64 = 10;
 /// Steps to see whether machines that are alike can be passed over.
 const STEPS_A_RUN: u64 = 1;
+/// Steps to see when a machine is free from the end of its timeline.
+const STEPS_A_LOOK: u64 = 1;
+/// Machines of neighbouring numbers that may be passed over together.
+const BLOCK: usize = 16;
 
 /// A schedule in the making.
 pub(crate) struct Insertion<'a> {
@@ -31,6 +37,8 @@ pub(crate) struct Insertion<'a> {
     memories: Vec<Option<Timeline>>,
     /// By machine: from when on a slot stays free, and until when there are gaps before that.
     trails: Vec<Trail>,
+    /// The same for each [`BLOCK`] of machines: the earliest, and the latest.
+    blocks: Vec<Trail>,
     /// By class of demands: the machines that fit, by what distinguishes them.
     runs: Vec<Vec<Run>>,
     ended: Vec<Ended>,
@@ -69,7 +77,8 @@ pub(crate) fn in_order<'a>(
     order: &[u32],
     mut choose: impl FnMut(&mut Insertion<'a>, u32) -> Option<Candidate>,
 ) -> Result<Schedule, ScheduleError> {
-    meter.spend(STEPS_TO_RANK * order.len() as u64 + problem.dag().n_edges() as u64)?;
+    let n_edges = problem.dag().n_edges() as u64;
+    meter.spend(STEPS_TO_RANK * order.len() as u64 + STEPS_TO_RANK_OVER * n_edges)?;
     let mut insertion = Insertion::new(problem, meter);
     let shortest = shortest_from_here(problem, order);
     for (&task, &shortest) in order.iter().zip(&shortest[1..]) {
@@ -117,11 +126,13 @@ impl<'a> Insertion<'a> {
                 placed[task as usize] = true;
             }
         }
+        let trails: Vec<Trail> = machines.iter().map(Timeline::trail).collect();
         Insertion {
             problem,
             meter,
             groups: hosts.iter().map(|host| host.group).collect(),
-            trails: machines.iter().map(Timeline::trail).collect(),
+            blocks: trails.chunks(BLOCK).map(Trail::of_all).collect(),
+            trails,
             machines,
             memories: problem
                 .memory()
@@ -170,7 +181,13 @@ impl<'a> Insertion<'a> {
         let duration = self.problem.duration(task, host);
         let cores = self.problem.dag().cores(task);
         let gap = (arrival, duration, cores);
+        let trail = self.trails[host as usize];
+        let is_after_gaps = margin(trail.gaps_until) < arrival + duration;
         let start = match self.parts(task, host) {
+            0 if cores == 1 && duration > 0.0 && is_after_gaps => {
+                self.meter.add(STEPS_A_LOOK);
+                arrival.max(trail.free_from)
+            }
             0 => {
                 let machine = &self.machines[host as usize];
                 let start = machine.search((arrival, duration, cores), f64::INFINITY, self.meter);
@@ -211,8 +228,25 @@ impl<'a> Insertion<'a> {
             }
             self.gappy.clear();
             let mut n_looked = 0u64;
-            for host in run.first..=run.last {
+            let mut hosts = run.first..=run.last;
+            while let Some(host) = hosts.next() {
                 n_looked += 1;
+                if let Some(best) = best.filter(|_| is_simple && duration > 0.0)
+                    && let Some(last) = block_of(host, run)
+                    && !(near && (host..=last).contains(&source))
+                {
+                    let block = self.blocks[host as usize / BLOCK];
+                    let start = arrival.max(block.free_from);
+                    let is_worse = best.stays(host, start + duration);
+                    if is_worse && margin(block.gaps_until) < arrival + duration {
+                        // As below, where a machine is idle.
+                        if start <= arrival && !(near && last < source) {
+                            break;
+                        }
+                        hosts = last + 1..=run.last;
+                        continue;
+                    }
+                }
                 let arrival = if near && host == source {
                     self.arrivals.at(host, run.group)
                 } else {
@@ -238,7 +272,7 @@ impl<'a> Insertion<'a> {
                     break;
                 }
             }
-            self.meter.add(n_looked / 2);
+            self.meter.add(n_looked * 2 / 3);
             // Before other machines are looked at, since these are faster.
             for &(host, arrival) in &self.gappy {
                 let soonest = arrival + duration;
@@ -328,8 +362,16 @@ impl<'a> Insertion<'a> {
             let shortest = shortest / self.problem.hosts()[host as usize].power;
             let cores = self.problem.dag().cores(task);
             self.held_until[task as usize] = machine.reserve(start, finish, cores, shortest);
-            self.trails[host as usize] = machine.trail();
+            self.count_trail(host);
         }
+    }
+
+    /// Takes over when a machine is free.
+    fn count_trail(&mut self, host: u32) {
+        self.trails[host as usize] = self.machines[host as usize].trail();
+        let block = host as usize / BLOCK;
+        let end = self.trails.len().min((block + 1) * BLOCK);
+        self.blocks[block] = Trail::of_all(&self.trails[block * BLOCK..end]);
     }
 
     /// Takes a place until `take_back`.
@@ -349,9 +391,9 @@ impl<'a> Insertion<'a> {
 
     /// Gives up all places taken with `try_place`.
     pub(crate) fn take_back(&mut self) {
-        for (host, machine, memory) in self.before.drain(..) {
-            self.trails[host as usize] = machine.trail();
+        while let Some((host, machine, memory)) = self.before.pop() {
             self.machines[host as usize] = machine;
+            self.count_trail(host);
             if let Some(before) = self.memories.get_mut(host as usize) {
                 *before = memory;
             }
@@ -417,6 +459,11 @@ impl<'a> Insertion<'a> {
 }
 
 impl Candidate {
+    /// True if no place on a machine of at least this number is better that ends at this time or later.
+    fn stays(self, host: u32, finish: f64) -> bool {
+        !less(finish, self.finish) && (host > self.host || less(self.finish, finish))
+    }
+
     /// True if it ends before another place, or as early on a machine of a lower number.
     fn is_better_than(self, other: Candidate) -> bool {
         less(self.finish, other.finish)
@@ -427,6 +474,12 @@ impl Candidate {
 /// A time above which another one is later by more than any tie explains.
 fn margin(time: f64) -> f64 {
     time + 4.0 * TOLERANCE * time.max(1.0)
+}
+
+/// The last machine of the block that begins with this one, if all of it belongs to the run.
+fn block_of(host: u32, run: &Run) -> Option<u32> {
+    let last = host + BLOCK as u32 - 1;
+    (host as usize % BLOCK == 0 && last <= run.last).then_some(last)
 }
 
 fn runs(problem: &Problem, fitting: &[u32]) -> Vec<Run> {

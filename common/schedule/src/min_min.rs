@@ -23,7 +23,7 @@ use crate::schedule::{Schedule, ScheduleError, Scheduler};
 pub const MAX_MIN_TASKS_MAX: usize = 3_000;
 
 /// Steps of planning to put a task into the queue and to take it out.
-const STEPS_TO_QUEUE: u64 = 35;
+const STEPS_TO_QUEUE: u64 = 45;
 
 /// The choice of the next task among those that could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,7 +33,7 @@ impl Outlook {
         let dag = problem.dag();
         let (kind, first) = kinds(problem);
         let n_kinds = first.len();
-        meter.spend(((dag.n_tasks() + 2 * dag.n_edges()) * n_kinds) as u64)?;
+        meter.spend(((dag.n_tasks() + dag.n_edges()) * n_kinds) as u64)?;
         let mut slots = vec![0.0; n_kinds];
         for (&kind, host) in kind.iter().zip(problem.hosts()) {
             slots[kind as usize] += f64::from(host.slots);

@@ -57,6 +57,20 @@ pub(crate) struct Trail {
     pub(crate) gaps_until: f64,
 }
 
+impl Trail {
+    /// When the first of several timelines has a slot free for ever, and until when any has gaps.
+    pub(crate) fn of_all(trails: &[Trail]) -> Trail {
+        let none = Trail {
+            free_from: f64::INFINITY,
+            gaps_until: 0.0,
+        };
+        trails.iter().fold(none, |all, trail| Trail {
+            free_from: all.free_from.min(trail.free_from),
+            gaps_until: all.gaps_until.max(trail.gaps_until),
+        })
+    }
+}
+
 /// Steps back from the end of a timeline in search of its last gap; what is further back is left to
 /// `earliest`.
 const TRAIL_STEPS_MAX: usize = 16;
@@ -67,7 +81,7 @@ const STEPS_A_CHUNK: u64 = 1;
 const STEPS_A_SEARCH: u64 = 2;
 
 /// Steps of a chunk before it is split in two.
-const STEPS_MAX: usize = 128;
+const STEPS_MAX: usize = 48;
 
 impl Timeline {
     /// The slots that become free at `ready`; `points` if some task may take no time.
@@ -139,7 +153,15 @@ impl Timeline {
             let here = &self.chunks[chunk];
             let end = self.end_of(chunk);
             meter.add(STEPS_A_CHUNK);
-            if first == 0 && self.passes_over(here, end, duration, cores) {
+            if run.is_none() && here.from > latest {
+                return None;
+            }
+            let is_passed = self.passes_over(here, end, duration, cores);
+            if is_passed && first > 0 {
+                // All that begins here and may be long enough goes on behind it.
+                let goes_on = here.free_max >= cores && here.tail_start < end;
+                run = goes_on.then(|| here.tail_start.max(ready));
+            } else if is_passed {
                 if here.free_max < cores || !here.joins {
                     run = None;
                 }

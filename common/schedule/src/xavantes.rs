@@ -26,7 +26,7 @@ mod enough;
 use enough::enough;
 
 /// Steps of a budget that stand for a second. A machine of today makes more.
-pub const STEPS_PER_SECOND: f64 = 1.5e8;
+pub const STEPS_PER_SECOND: f64 = 1.1e8;
 /// The longest default budget, in seconds.
 const BUDGET_MAX: f64 = 1.0;
 /// The default budget / the makespan.
@@ -39,7 +39,7 @@ const MEMBER_PART: f64 = 0.25;
 /// The same where there are fewer steps than this for each task and message...
 const SEARCH_MIN: u64 = 2_000;
 /// ...since a search would improve a plan of so many tasks by little.
-const LARGE_PART: f64 = 0.8;
+const LARGE_PART: f64 = 0.9;
 /// The same for members that try one part of the platform after the other, the strongest first.
 const LARGE_PARTS_PART: f64 = 0.15;
 /// Of what is left for the search of a small graph this part is for a local search at first...
@@ -93,10 +93,10 @@ pub struct XavantesCopied {
 const MEMBERS: [SchedulerKind; 14] = [
     SchedulerKind::HeftB,
     SchedulerKind::Heft,
+    SchedulerKind::Cpop,
     SchedulerKind::PchFast,
     SchedulerKind::OneMachine,
     SchedulerKind::Ippts,
-    SchedulerKind::Cpop,
     SchedulerKind::OneGroup,
     SchedulerKind::BestGroups,
     SchedulerKind::Peft,
@@ -346,9 +346,18 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
 
     /// Asks all other members that the budget allows.
     fn ask_all(&mut self, problem: &Problem, enough: f64) -> Result<(), ScheduleError> {
-        for &kind in &MEMBERS[1..] {
+        // Where even one slot alone ends earlier, messages are so dear that a machine alone comes first.
+        let alone = less(on_one_slot(problem), self.best.0);
+        let mut members = MEMBERS[1..].to_vec();
+        if alone {
+            members.sort_by_key(|&kind| kind != SchedulerKind::OneMachine);
+        }
+        for kind in members {
             let scheduler = kind.scheduler();
-            let part = member_part(kind, problem, self.meter.most());
+            let part = match kind {
+                SchedulerKind::OneMachine if alone => LARGE_PART,
+                kind => member_part(kind, problem, self.meter.most()),
+            };
             let own = Meter::of((part * self.meter.left() as f64) as u64);
             let is_asked = self.best.0 > enough && least_cost(kind, problem) <= own.left() as f64;
             let answer = is_asked.then(|| scheduler.schedule_within(problem, &own));
@@ -399,6 +408,28 @@ fn worth_searching(problem: &Problem, makespan: f64, enough: f64, steps: u64) ->
     makespan > enough && steps >= LOOKS_MIN * size
 }
 
+/// The time of all tasks one after the other on the fastest machine that fits all of them; infinite if there
+/// is none, some have started, or times do not follow from powers.
+fn on_one_slot(problem: &Problem) -> f64 {
+    let dag = problem.dag();
+    if problem.has_costs() || dag.tasks().any(|task| problem.fixed(task).is_some()) {
+        return f64::INFINITY;
+    }
+    let classes = 0..problem.n_demand_classes();
+    let mut n_fitting = vec![0; problem.hosts().len()];
+    for class in classes.clone() {
+        for &host in problem.fitting(class) {
+            n_fitting[host as usize] += 1;
+        }
+    }
+    let hosts = (0u32..).zip(&n_fitting);
+    let fitting = hosts.filter(|&(_, &n_fitting)| n_fitting == classes.len());
+    let powers = fitting.map(|(host, _)| problem.hosts()[host as usize].power);
+    let power = powers.fold(0.0, f64::max);
+    let work: f64 = dag.tasks().map(|task| dag.work(task)).sum();
+    work / power
+}
+
 /// The part of the steps that are left which a member may use: more of them where the graph is so large
 /// that the search would come to little.
 fn member_part(kind: SchedulerKind, problem: &Problem, steps_max: u64) -> f64 {
@@ -421,7 +452,7 @@ fn least_cost(kind: SchedulerKind, problem: &Problem) -> f64 {
     let (n, e) = (dag.n_tasks() as f64, dag.n_edges() as f64);
     let hosts = problem.hosts().len() as f64;
     let groups = f64::from(problem.links().n_groups());
-    let heft = 30.0 * n + e + e * groups / 6.0;
+    let heft = 40.0 * n + e + e * groups / 6.0;
     match kind {
         SchedulerKind::Heft
         | SchedulerKind::HeftB

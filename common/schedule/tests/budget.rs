@@ -108,3 +108,18 @@ fn messages_that_cost_too_much_leave_all_on_one_machine() {
     let (found, alone) = (run.schedule.makespan(), alone.unwrap().makespan());
     assert!(found <= alone, "{found} s beside {alone} s on one machine");
 }
+
+/// Also where a second plan on all machines would take what is left.
+#[test]
+fn where_messages_cost_too_much_one_machine_comes_before_the_others() {
+    let pairs = (0..500).flat_map(|from| (500..1_000).map(move |to| (from, to, 9e15)));
+    let problem = problem(1_000, 16, &pairs.collect::<Vec<_>>());
+    let heft = Meter::unlimited();
+    let scheduler = SchedulerKind::HeftB.scheduler();
+    scheduler.schedule_within(&problem, &heft).unwrap();
+    let seconds = 2.8 * heft.spent() as f64 / STEPS_PER_SECOND;
+    let run = Xavantes::within(seconds).run(&problem).unwrap();
+    let alone = SchedulerKind::OneMachine.scheduler().schedule(&problem);
+    let (found, alone) = (run.schedule.makespan(), alone.unwrap().makespan());
+    assert!(found <= alone, "{found} s beside {alone} s on one machine");
+}
