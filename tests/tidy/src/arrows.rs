@@ -55,6 +55,7 @@ const TABLE: &[Row] = &[
     row("common", "expression", &[&["model"]], &[]),
     row("common", "wire", &[&["model"]], &[]),
     row("common", "schedule", &[&["model"]], &[]),
+    row("common", "forecast", &[], &[]),
     row("common", "journal", &[&["model"]], &[]),
     row(
         "common",
@@ -114,7 +115,12 @@ const TABLE: &[Row] = &[
     row(
         "workflows",
         "xav",
-        &[DAEMONS, OUTSIDE, LAYERS, &["language", "simulator"]],
+        &[
+            DAEMONS,
+            OUTSIDE,
+            LAYERS,
+            &["language", "simulator", "forecast"],
+        ],
         &[CORES],
     ),
     row(
