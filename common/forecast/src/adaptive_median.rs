@@ -44,10 +44,6 @@ impl AdaptiveMedian {
         values[..n].sort_unstable_by(f64::total_cmp);
         median(&values[..n])
     }
-
-    pub(crate) fn value(&self) -> Option<f64> {
-        self.value
-    }
 }
 
 impl Predictor for AdaptiveMedian {

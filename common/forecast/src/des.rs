@@ -193,6 +193,11 @@ impl Des {
         Some([self.level, self.mean.value()?, self.median.value()?])
     }
 
+    /// The values of the sliding median, by size.
+    pub(crate) fn newest_sorted(&self) -> &[f64] {
+        self.median.window().sorted()
+    }
+
     /// The squared errors of smoothing, running mean and sliding median.
     pub fn squared_errors(&self) -> [f64; 3] {
         self.squares

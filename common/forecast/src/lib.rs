@@ -56,4 +56,4 @@ pub use trend::Trend;
 pub use trigg_leach::TriggLeach;
 pub use trimmed_mean::TrimmedMean;
 pub use whybark::Whybark;
-pub use xavantes::Xavantes;
+pub use xavantes::{N_INPUTS, Xavantes};

@@ -39,11 +39,6 @@ impl Spread {
         self.errors.push(error);
     }
 
-    /// The errors by size.
-    pub(crate) fn errors(&self) -> &[f64] {
-        self.errors.sorted()
-    }
-
     /// Quantiles about a forecast; `None` while no error is known.
     pub(crate) fn about(&self, forecast: f64) -> Option<Quantiles> {
         let errors = self.errors.sorted();

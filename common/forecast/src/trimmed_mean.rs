@@ -30,15 +30,16 @@ impl TrimmedMean {
     }
 
     pub(crate) fn value(&self) -> Option<f64> {
-        let sorted = self.window.sorted();
-        let n = sorted.len();
-        if n == 0 {
-            return None;
-        }
-        let dropped = ((n as f64 * self.trimmed / 2.0) as usize).min((n - 1) / 2);
-        let kept = &sorted[dropped..n - dropped];
-        Some(kept.iter().sum::<f64>() / kept.len() as f64)
+        middle(self.window.sorted(), self.trimmed)
     }
+}
+
+/// The mean of sorted values without the share `trimmed` of them, half of it at each end.
+pub(crate) fn middle(sorted: &[f64], trimmed: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let dropped = ((sorted.len() as f64 * trimmed / 2.0) as usize).min(last / 2);
+    let kept = &sorted[dropped..sorted.len() - dropped];
+    Some(kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
 impl Predictor for TrimmedMean {

@@ -75,11 +75,6 @@ impl Window {
         &self.sorted
     }
 
-    /// The values by age.
-    pub(crate) fn ring(&self) -> &Ring<f64> {
-        &self.ring
-    }
-
     pub(crate) fn median(&self) -> Option<f64> {
         median(&self.sorted)
     }

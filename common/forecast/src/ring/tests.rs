@@ -29,7 +29,9 @@ fn memory_grows_with_the_values_and_stops_at_the_capacity() {
 #[test]
 fn a_stored_ring_goes_on_where_it_was() {
     let mut ring = Ring::new(4);
-    (0..6).for_each(|value| drop(ring.push(value)));
+    for value in 0..6 {
+        ring.push(value);
+    }
     let stored = serde_json::to_string(&ring).unwrap();
     assert_eq!(stored, r#"{"capacity":4,"values":[2,3,4,5]}"#);
     let mut again: Ring<i32> = serde_json::from_str(&stored).unwrap();

@@ -5,14 +5,14 @@ use forecast::{Forecast, Observation, Predictor, Smoothing};
 
 /// The size of an error that the gain depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub(crate) enum Size {
     Absolute,
     Square,
 }
 
 /// Smoothing with the gain `1 / (1 + exp(beta + gamma V))`.
 #[derive(Clone, Debug)]
-pub struct Stes {
+pub(crate) struct Stes {
     beta: f64,
     gamma: f64,
     size: Size,
@@ -26,7 +26,7 @@ pub struct Stes {
 }
 
 impl Stes {
-    pub fn fixed(beta: f64, gamma: f64, size: Size) -> Stes {
+    pub(crate) fn fixed(beta: f64, gamma: f64, size: Size) -> Stes {
         Stes {
             beta,
             gamma,
@@ -41,7 +41,7 @@ impl Stes {
 
     /// Refitted by least squares over the newest `window` values after each value.
     #[allow(dead_code, reason = "the vectors have fixed parameters")]
-    pub fn fitted(window: usize) -> Stes {
+    pub(crate) fn fitted(window: usize) -> Stes {
         Stes {
             window: Some(window),
             ..Stes::fixed(0.0, 0.0, Size::Absolute)

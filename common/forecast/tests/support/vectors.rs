@@ -18,12 +18,12 @@ use stes::{Size, Stes};
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Report {
-    pub n_lines: usize,
-    pub n_numbers: usize,
-    pub differences: Vec<String>,
-    pub left_out: Vec<String>,
-    pub groups: Vec<String>,
+pub(crate) struct Report {
+    pub(crate) n_lines: usize,
+    pub(crate) n_numbers: usize,
+    pub(crate) differences: Vec<String>,
+    pub(crate) left_out: Vec<String>,
+    pub(crate) groups: Vec<String>,
 }
 
 /// Units of the last printed digit by which numbers may differ: vectors are rounded.
@@ -33,7 +33,7 @@ const ROUNDED: f64 = 0.501;
 const SIMULATED: f64 = 1.01;
 
 /// Checks a whole file.
-pub fn check(text: &str) -> Report {
+pub(crate) fn check(text: &str) -> Report {
     let mut report = Report::default();
     let lines: Vec<&str> = text.lines().collect();
     let is_rule = |line: &str| line.len() > 2 && line.chars().all(|c| c == '-');
