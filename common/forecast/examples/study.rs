@@ -367,10 +367,10 @@ fn against_table(
         for ((own, other), bounds) in own.errors.iter().zip(&row.errors).zip(bounds) {
             let pairs = || own.iter().zip(other);
             let less = mean(pairs().map(|(own, other)| 100.0 * (1.0 - own / other)));
-            // Where the other one is as good as the oracle there is no way to go.
+            // Where the other one is within 1 % of the oracle there is no way to go.
             let ways = pairs()
                 .zip(bounds)
-                .filter(|((_, other), bound)| *other - *bound > 1e-6 * *other);
+                .filter(|((_, other), bound)| *other - *bound > 0.01 * *other);
             let delta =
                 mean(ways.map(|((own, other), bound)| 100.0 * (other - own) / (other - bound)));
             let wins = pairs().filter(|(own, other)| own < other).count();

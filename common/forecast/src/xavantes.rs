@@ -1,22 +1,28 @@
-//! The predictor of this project: a weighted mixture of twelve others, whose weights are learned
-//! beforehand from many machines and corrected on each series.
+//! The predictor of this project: a mixture of fourteen experts, with weights that are learned
+//! beforehand from many machines and two tournaments that learn from each series.
 //!
 //! The forecast is `centre + sum of weight_i * input_i`, cut to the range of what the experts say.
-//! The centre is exponential smoothing with gain 0.15. The inputs are how far each expert is from
-//! it, and how far the newest value and the one before were from it when they came, cut at several
-//! multiples of the usual distance: a linear mixture of cut distances is a gain that depends on the
-//! size and the sign of the error, which is what DES learns by classes.
+//! The centre is the expert of exponential smoothing with gain 0.15. The inputs are distances from
+//! it, in three groups:
 //!
-//! The weights begin at those of least squares over many machines ([`weights`]) and follow each
-//! series by recursive least squares with a strong prior: below some hundred values there is little
-//! to learn from one series, and what holds for most machines is better than any tournament.
-//! docs/forecasting.md compares it with the others on machines that were not used for the weights.
+//! 1. the other experts: smoothing, means, medians, autoregression, and DES with its smoothing
+//!    component;
+//! 2. two tournaments, over the last hundred values or so and over a longer time: the mean of the experts, each
+//!    weighted by the exponential of its squared errors. They follow the experts that suit this
+//!    series (Herbster and Warmuth 1998, with forgetting instead of sharing);
+//! 3. how far the newest value and the one before were from the centre when they came, cut at
+//!    several multiples of the usual distance. A linear mixture of cut distances is a gain that
+//!    depends on the size and the sign of an error, which is what DES learns by classes.
+//!
+//! A series of some hundred values is too short to learn weights from, but what holds for many
+//! machines holds for others too: docs/forecasting.md judges it on machines, and on kinds of data,
+//! that the weights have not seen.
 
 mod weights;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ar::Ar;
+use crate::ar::{Ar, product};
 use crate::des::{Des, Reading, Sizes};
 use crate::median::Median;
 use crate::predictor::{Forecast, Observation, Predictor, Score, Source, VALUE_MAX};
@@ -24,13 +30,15 @@ use crate::smoothing::Smoothing;
 use crate::trimmed_mean::middle;
 
 /// Number of inputs of the mixture.
-pub const N_INPUTS: usize = 24;
+pub const N_INPUTS: usize = N_EXPERTS + N_TOURNAMENTS + N_CUTS;
 
 /// Gains of the smoothing experts; the centre is not among them.
 const GAINS: [f64; 5] = [0.7, 0.5, 0.3, 0.05, 0.02];
 const GAIN_OF_CENTRE: f64 = 0.15;
-/// Number of inputs that say what an expert forecasts; the others are cut distances.
+/// Number of experts beside the centre.
 const N_EXPERTS: usize = 13;
+/// The place of DES among them: its errors are what others are measured by.
+const DES: usize = 11;
 /// Values of the short median.
 const MEDIAN: usize = 5;
 /// The middle of the long window: 15 % at each end are left out.
@@ -38,37 +46,34 @@ const TRIMMED: f64 = 0.3;
 const ORDER: usize = 16;
 /// Pairs that each class of DES remembers: half of what DES has by itself, for memory.
 const PAIRS: usize = 256;
-/// Multiples of the usual distance where the newest distance is cut.
+const N_TOURNAMENTS: usize = 2;
+/// How much older errors still weigh, a value later.
+const MEMORIES: [f64; N_TOURNAMENTS] = [0.97, 0.998];
+/// A squared error of so many usual ones makes a weight smaller by e.
+const PATIENCE: f64 = 8.0;
+const N_CUTS: usize = 11;
+/// Multiples of the usual distance where distances are cut.
 const CUTS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 const CUTS_UP: [f64; 2] = [1.0, 3.0];
 const CUTS_BEFORE: [f64; 2] = [1.0, 3.0];
-/// Weight of the newest distance and error in their running means, after a plain mean of the first.
+/// Weight of the newest distance and squared error in their running means, which are plain means
+/// of the first values.
 const RATE: f64 = 0.03;
 const RATE_OF_ERRORS: f64 = 0.02;
-/// Weight of what was learned beforehand, in values of one series.
-const PRIOR: f64 = 500.0;
-/// How much older values still weigh, a value later.
-const FORGETTING: f64 = 0.9995;
-/// An error counts as at most so many usual ones when weights follow it.
-const ERROR_MAX: f64 = 4.0;
 
-/// The default predictor. About 1 µs a value, at most 34 KB; memory grows with what is known.
+/// The default predictor. Less than 1 µs a value, at most 28 KB; memory grows with what is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Xavantes {
+    /// None where they are those that are learned beforehand.
+    weights: Option<Box<[f64; N_INPUTS]>>,
     last: f64,
     centre: Smoothing,
     smoothing: [Smoothing; GAINS.len()],
     median: Median,
     ar: Ar,
     des: Des,
-    /// The distance of the newest value from the centre before it, and that of the value before.
-    distance: (f64, f64),
-    /// The usual distance when each of them came.
-    usual: (f64, f64),
-    /// Running means of the distances and of the squared errors.
-    distances: f64,
-    squares: f64,
-    weights: Weights,
+    tournaments: Tournaments,
+    distances: Distances,
     inputs: Inputs,
     value: Option<f64>,
     score: Score,
@@ -81,49 +86,61 @@ struct Inputs {
     centre: f64,
 }
 
-/// Weights and how well they are known: recursive least squares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Weights {
-    prior: Box<[f64; N_INPUTS]>,
-    values: [f64; N_INPUTS],
-    /// The inverse of the weighted products of the inputs, row by row.
-    inverse: Box<[[f64; N_INPUTS]; N_INPUTS]>,
+/// Squared errors of the centre and the other experts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Tournaments {
+    /// Forgetting sums, for each memory.
+    squares: [[f64; N_EXPERTS + 1]; N_TOURNAMENTS],
+    /// Running mean for DES: the usual squared error.
+    usual: f64,
+    n: u64,
+}
+
+/// Distances of values from the centre before them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Distances {
+    now: f64,
+    before: f64,
+    /// The usual distance when each of them came.
+    usual: f64,
+    usual_before: f64,
+    /// Running mean of their sizes.
+    mean: f64,
 }
 
 impl Default for Xavantes {
     fn default() -> Xavantes {
-        Xavantes::with_weights(&weights::LEARNED)
-    }
-}
-
-impl Xavantes {
-    /// Bytes of one series at most: 256 pairs in five classes, windows of 600, 20, 31 and 5 values.
-    pub(crate) const BYTES_MAX: usize = size_of::<Xavantes>()
-        + 5 * PAIRS * 16
-        + (600 + ORDER + 20 + 2 * 31 + 2 * 8) * 8
-        + (N_INPUTS + 1) * N_INPUTS * 8;
-
-    /// With weights of one's own to begin with: for studies.
-    pub fn with_weights(weights: &[f64; N_INPUTS]) -> Xavantes {
         let sizes = Sizes {
             pairs: PAIRS,
             ..Sizes::default()
         };
         Xavantes {
+            weights: None,
             last: 0.0,
             centre: Smoothing::new(GAIN_OF_CENTRE),
             smoothing: GAINS.map(Smoothing::new),
             median: Median::new(MEDIAN),
             ar: Ar::new(ORDER),
             des: Des::new(sizes, Reading::Corrected),
-            distance: (0.0, 0.0),
-            usual: (0.0, 0.0),
-            distances: 0.0,
-            squares: 0.0,
-            weights: Weights::new(weights),
+            tournaments: Tournaments::default(),
+            distances: Distances::default(),
             inputs: Inputs::default(),
             value: None,
             score: Score::default(),
+        }
+    }
+}
+
+impl Xavantes {
+    /// Bytes of one series at most: 256 pairs in five classes, windows of 600, 20, 31 and 5 values.
+    pub(crate) const BYTES_MAX: usize =
+        size_of::<Xavantes>() + 5 * PAIRS * 16 + (600 + ORDER + 20 + 2 * 31 + 2 * 8 + N_INPUTS) * 8;
+
+    /// With weights of one's own: for studies.
+    pub fn with_weights(weights: &[f64; N_INPUTS]) -> Xavantes {
+        Xavantes {
+            weights: Some(Box::new(*weights)),
+            ..Xavantes::default()
         }
     }
 
@@ -133,23 +150,21 @@ impl Xavantes {
         (self.inputs.values, self.inputs.centre)
     }
 
-    /// Takes a value into everything but the weights and the record.
+    /// Takes a value into everything but the record.
     fn take(&mut self, value: f64) {
         let observation = Observation::Value(value);
-        let n = self.centre.forecast().map_or(0, |forecast| forecast.n);
-        let centre = self
-            .centre
-            .forecast()
-            .map_or(value, |forecast| forecast.value);
-        self.usual = (self.distances, self.usual.0);
-        self.distance = (value - centre, self.distance.0);
-        let rate = (1.0 / (n as f64 + 1.0)).max(RATE);
-        self.distances += rate * (self.distance.0.abs() - self.distances);
+        if self.value.is_some() {
+            self.tournaments.judge(value, &self.inputs);
+        }
+        let centre = self.centre.forecast();
+        let n = centre.map_or(0, |forecast| forecast.n);
+        self.distances
+            .take(value - centre.map_or(value, |forecast| forecast.value), n);
         self.last = value;
         self.centre.observe(observation);
-        self.smoothing
-            .iter_mut()
-            .for_each(|expert| expert.observe(observation));
+        for expert in &mut self.smoothing {
+            expert.observe(observation);
+        }
         self.median.observe(observation);
         self.ar.observe(observation);
         self.des.observe(observation);
@@ -177,30 +192,97 @@ impl Xavantes {
             said(&self.des),
             said(s4),
         ];
+        let values = &mut self.inputs.values;
         let (mut least, mut most) = (centre, centre);
-        let mut inputs = Inputs {
-            values: [0.0; N_INPUTS],
-            centre,
-        };
-        for (input, expert) in inputs.values.iter_mut().zip(experts) {
+        for (input, expert) in values.iter_mut().zip(experts) {
             *input = expert - centre;
             least = least.min(expert);
             most = most.max(expert);
         }
-        for (input, cut) in inputs.values[N_EXPERTS..]
-            .iter_mut()
-            .zip(self.cut_distances())
-        {
-            *input = cut;
-        }
-        self.inputs = inputs;
-        self.value = Some(self.weights.mixed(&inputs).clamp(least, most));
+        let means = self.tournaments.means(&values[..N_EXPERTS]);
+        values[N_EXPERTS..N_EXPERTS + N_TOURNAMENTS].copy_from_slice(&means);
+        values[N_EXPERTS + N_TOURNAMENTS..].copy_from_slice(&self.distances.cut());
+        self.inputs.centre = centre;
+        let weights = self.weights.as_deref().unwrap_or(&weights::LEARNED);
+        let mixed = centre + product(weights, &self.inputs.values);
+        // Weights that were stored wrongly could make it infinite.
+        self.value = Some(if mixed.is_nan() {
+            centre
+        } else {
+            mixed.clamp(least, most)
+        });
     }
 
-    fn cut_distances(&self) -> [f64; N_INPUTS - N_EXPERTS] {
-        let (now, before) = self.distance;
-        let (usual, usual_before) = self.usual;
-        let cut = |distance: f64, at: f64| distance.clamp(-at, at);
+    /// A killed attempt took at least `least`. Above the forecast, the value is taken to be as much
+    /// beyond the bound as distances usually are: exact for an exponential tail. Below the forecast
+    /// the bound says nothing, because the expectation is beyond it already.
+    fn take_killed(&mut self, least: f64) {
+        match self.value {
+            Some(forecast) if least <= forecast => {}
+            Some(_) => self.take((least + self.distances.mean).min(VALUE_MAX)),
+            None => self.take(least),
+        }
+    }
+}
+
+impl Tournaments {
+    fn judge(&mut self, value: f64, inputs: &Inputs) {
+        let mut errors = [value - inputs.centre; N_EXPERTS + 1];
+        for (error, input) in errors.iter_mut().zip(&inputs.values[..N_EXPERTS]) {
+            *error -= input;
+        }
+        for (squares, memory) in self.squares.iter_mut().zip(MEMORIES) {
+            for (square, error) in squares.iter_mut().zip(errors) {
+                *square = memory * *square + error * error;
+            }
+        }
+        self.n += 1;
+        let rate = (1.0 / self.n as f64).max(RATE_OF_ERRORS);
+        self.usual += rate * (errors[DES] * errors[DES] - self.usual);
+    }
+
+    /// The weighted mean of each tournament, as a distance from the centre.
+    fn means(&self, experts: &[f64]) -> [f64; N_TOURNAMENTS] {
+        // The centre comes last; its distance from itself is zero.
+        self.squares.map(|squares| {
+            let least = squares.iter().copied().fold(f64::INFINITY, f64::min);
+            let patience = PATIENCE * self.usual;
+            let (mut sum, mut weights) = (0.0, 0.0);
+            for (place, square) in squares.iter().enumerate() {
+                let weight = if patience > 0.0 {
+                    ((least - square) / patience).exp()
+                } else {
+                    1.0
+                };
+                weights += weight;
+                sum += weight * experts.get(place).copied().unwrap_or(0.0);
+            }
+            sum / weights
+        })
+    }
+}
+
+impl Distances {
+    /// Takes the distance of the value after the first `n`.
+    fn take(&mut self, distance: f64, n: u64) {
+        self.usual_before = self.usual;
+        self.usual = self.mean;
+        self.before = self.now;
+        self.now = distance;
+        let rate = (1.0 / (n as f64 + 1.0)).max(RATE);
+        self.mean += rate * (distance.abs() - self.mean);
+    }
+
+    fn cut(&self) -> [f64; N_CUTS] {
+        let Distances {
+            now,
+            before,
+            usual,
+            usual_before,
+            ..
+        } = *self;
+        // What was stored may be negative.
+        let cut = |distance: f64, at: f64| distance.max(-at).min(at);
         let both = if now * before > 0.0 {
             now.abs().min(before.abs()).copysign(now)
         } else {
@@ -211,78 +293,14 @@ impl Xavantes {
             cut(now, CUTS[1] * usual),
             cut(now, CUTS[2] * usual),
             cut(now, CUTS[3] * usual),
-            now.clamp(0.0, CUTS_UP[0] * usual),
-            now.clamp(0.0, CUTS_UP[1] * usual),
+            cut(now.max(0.0), CUTS_UP[0] * usual),
+            cut(now.max(0.0), CUTS_UP[1] * usual),
             now.max(0.0),
             cut(before, CUTS_BEFORE[0] * usual_before),
             cut(before, CUTS_BEFORE[1] * usual_before),
             both,
             cut(both, usual),
         ]
-    }
-
-    /// A killed attempt took at least `least`. Above the forecast, the value is taken to be as much
-    /// beyond the bound as errors usually are: exact for an exponential tail. Below the forecast the
-    /// bound says nothing, because the expectation is beyond it already.
-    fn take_killed(&mut self, least: f64) {
-        let Some(forecast) = self.value else {
-            self.take(least);
-            return;
-        };
-        if least > forecast {
-            self.take((least + self.distances).min(VALUE_MAX));
-        }
-    }
-}
-
-impl Weights {
-    fn new(prior: &[f64; N_INPUTS]) -> Weights {
-        let mut inverse = Box::new([[0.0; N_INPUTS]; N_INPUTS]);
-        for (place, row) in inverse.iter_mut().enumerate() {
-            row[place] = 1.0 / PRIOR;
-        }
-        Weights {
-            prior: Box::new(*prior),
-            values: *prior,
-            inverse,
-        }
-    }
-
-    fn mixed(&self, inputs: &Inputs) -> f64 {
-        inputs.centre + crate::ar::product(&self.values, &inputs.values)
-    }
-
-    /// Follows an error of the mixture; `usual` is what errors are measured by.
-    fn learn(&mut self, inputs: &Inputs, error: f64, usual: f64) {
-        let input = inputs.values.map(|input| input / usual);
-        let error = (error / usual).clamp(-ERROR_MAX, ERROR_MAX);
-        let mut told = [0.0; N_INPUTS];
-        for (told, row) in told.iter_mut().zip(self.inverse.iter()) {
-            *told = crate::ar::product(row, &input);
-        }
-        let divisor = FORGETTING + crate::ar::product(&told, &input);
-        let mut trace = 0.0;
-        for (place, row) in self.inverse.iter_mut().enumerate() {
-            let own = told[place] / divisor;
-            self.values[place] += own * error;
-            for (entry, other) in row.iter_mut().zip(&told) {
-                *entry = (*entry - own * other) * (1.0 / FORGETTING);
-            }
-            trace += row[place];
-        }
-        // Forgetting never makes the weights less certain than they were at first.
-        let most = N_INPUTS as f64 / PRIOR;
-        if trace > most {
-            let factor = most / trace;
-            self.inverse
-                .iter_mut()
-                .flatten()
-                .for_each(|entry| *entry *= factor);
-        }
-        if !(trace > 0.0) || self.values.iter().any(|weight| !(weight.abs() < 1e3)) {
-            let prior = *self.prior;
-            *self = Weights::new(&prior);
-        }
     }
 }
 
@@ -298,15 +316,6 @@ impl Predictor for Xavantes {
         };
         self.score
             .count(self.value.map(|forecast| value - forecast));
-        if self.value.is_some() {
-            let error = value - self.weights.mixed(&self.inputs);
-            let rate = (1.0 / (self.score.n() - 1).max(1) as f64).max(RATE_OF_ERRORS);
-            self.squares += rate * (error * error - self.squares);
-            let usual = self.squares.sqrt();
-            if usual > 0.0 {
-                self.weights.learn(&self.inputs, error, usual);
-            }
-        }
         self.take(value);
     }
 
@@ -318,7 +327,11 @@ impl Predictor for Xavantes {
         let median = self.median.state_bytes() - size_of::<Median>();
         let ar = self.ar.state_bytes() - size_of::<Ar>();
         let des = self.des.state_bytes() - size_of::<Des>();
-        size_of::<Xavantes>() + median + ar + des + (N_INPUTS + 1) * N_INPUTS * size_of::<f64>()
+        let weights = self
+            .weights
+            .as_ref()
+            .map_or(0, |weights| size_of_val(&**weights));
+        size_of::<Xavantes>() + median + ar + des + weights
     }
 }
 
