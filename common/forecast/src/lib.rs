@@ -15,6 +15,7 @@
 mod adaptive_median;
 mod ar;
 mod des;
+pub mod draw;
 mod forecaster;
 pub mod generator;
 mod last;
@@ -30,6 +31,7 @@ mod ring;
 mod smoothing;
 mod spread;
 pub mod statistics;
+pub mod table;
 mod trend;
 mod trigg_leach;
 mod trimmed_mean;

@@ -121,7 +121,11 @@ fn ten_thousand_series_of_a_day_take_less_than_200_mb() {
         let ten_thousand = bytes / series.len() * 10_000;
         println!("{method}: {ten_thousand} bytes");
         // The battery keeps a hundred errors of each of its 23 members.
-        let most = if method == Method::Nws { 300_000_000 } else { 200_000_000 };
+        let most = if method == Method::Nws {
+            300_000_000
+        } else {
+            200_000_000
+        };
         assert!(ten_thousand < most, "{method}: {ten_thousand} bytes");
     }
 }
