@@ -10,7 +10,7 @@ use model::Span;
 pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
-use crate::{grid_admin, plan, platform, report, text};
+use crate::{forecast, grid_admin, plan, platform, report, text, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,6 +78,12 @@ pub(crate) enum Command {
     /// Descriptions of machines, for `xav plan` and `xav run --machines`
     #[command(subcommand)]
     Platform(platform::Command),
+    /// Forecast measured runtimes, loads or bandwidths with every predictor, and compare them
+    #[command(after_help = forecast::EXAMPLES)]
+    Forecast(forecast::Arguments),
+    /// Series of measurements: their statistics, and synthetic ones
+    #[command(subcommand)]
+    Trace(trace::Command),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
@@ -416,6 +422,8 @@ impl Command {
             Command::Token(token) => token.wants_json(),
             Command::Cert(certificates) => certificates.wants_json(),
             Command::Nodes(nodes) => nodes.json,
+            Command::Forecast(forecast) => forecast.json,
+            Command::Trace(trace) => trace.wants_json(),
             Command::Schema
             | Command::Platform(_)
             | Command::Report(_)

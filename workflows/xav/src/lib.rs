@@ -17,6 +17,7 @@ mod failure;
 mod fault;
 mod files_beside;
 mod follow;
+mod forecast;
 mod forget;
 mod garbage;
 mod grid;
@@ -29,6 +30,7 @@ mod location;
 mod logs;
 mod machines;
 mod measure;
+mod measurements;
 mod order;
 mod plan;
 mod platform;
@@ -44,6 +46,7 @@ mod state;
 mod submit;
 mod summary_file;
 mod text;
+mod trace;
 mod visible;
 mod watch;
 mod why;
@@ -97,6 +100,9 @@ fn obey(command: &Command) -> Outcome {
         Command::Validate(validate) => inspect::validate(validate),
         Command::Plan(arguments) => plan::plan(arguments),
         Command::Platform(platform::Command::Import(import)) => platform::import(import),
+        Command::Forecast(arguments) => forecast::forecast(arguments),
+        Command::Trace(trace::Command::Stats(stats)) => trace::stats(stats),
+        Command::Trace(trace::Command::Generate(generate)) => trace::generate(generate),
         Command::Schema => inspect::schema(),
         Command::Show(show) => inspect::show(show),
         Command::Export(export) => inspect::export(export),

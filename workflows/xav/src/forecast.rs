@@ -1,0 +1,266 @@
+//! `xav forecast`: predictors over measured series, compared.
+
+mod compared;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use forecast::Method;
+use forecast::draw::{Picture, number};
+use serde_json::{Map, Value as Json, json};
+
+use self::compared::{Compared, Figures, Pictured};
+use crate::failure::{Failure, Outcome};
+use crate::measurements::{self, Measurements};
+use crate::{screen, text};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  xav forecast planetlab.csv                                   a row a series, its name first
+  xav forecast runs.csv --column ms --by machine --quantity runtime
+  xav forecast runs.csv --predictors xavantes,des --against last --plot
+  xav forecast runs.csv --series node7 --svg node7.svg --json > forecasts.json
+
+Each forecast is of the next value, made from the values before it alone. A table prints the root of
+the mean squared error (RMSE), the mean absolute error (MAE), the mean error (bias, above zero where
+values are above their forecasts), by how many percent its RMSE is smaller than that of the
+predictor of --against, and the processor time of a forecast. docs/forecasting.md tells more.";
+
+/// Bytes of predictors that may be kept at once, where the rows of series are mixed.
+const STATES_BYTES_MAX: usize = 1 << 30;
+/// Lines of a terminal's plot.
+const PLOT_LINES: usize = 12;
+/// Series that the table of a terminal names one by one.
+const SERIES_SHOWN_MAX: usize = 10;
+
+/// `xav forecast`
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    measurements: Measurements,
+    /// The predictors, all where left out: last, mean, median, trimmed-mean, es, trigg-leach,
+    /// whybark, mentzer, pantazopoulos, ar16, nws, des, xavantes
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    predictors: Vec<Method>,
+    /// The predictor that the others are compared with
+    #[arg(long, value_name = "NAME", default_value_t = Method::Es)]
+    against: Method,
+    /// Only this series
+    #[arg(long, value_name = "NAME")]
+    series: Option<String>,
+    /// Draw the newest values of a series: that of --series, or the first one
+    #[arg(long)]
+    plot: bool,
+    /// Write a picture of the same, with the forecasts, to a file
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// Print JSON: the errors of each predictor on each series
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `xav forecast`
+pub(crate) fn forecast(arguments: &Arguments) -> Outcome {
+    let mut methods = match arguments.predictors.as_slice() {
+        [] => Method::ALL.to_vec(),
+        some => some.to_vec(),
+    };
+    // What others are compared with is among them.
+    methods.push(arguments.against);
+    methods.sort();
+    methods.dedup();
+    let read = read(arguments, &methods)?;
+    if read.done.is_empty() {
+        return Err(nothing(arguments));
+    }
+    let mean = mean(&methods, &read.done);
+    if let Some(path) = &arguments.svg
+        && let Some(picture) = &read.picture
+    {
+        measurements::write(path, &picture.svg())?;
+    }
+    if arguments.json {
+        screen::json(&as_json(&read.done, &mean))?;
+        return Ok(0);
+    }
+    screen::out(&shown(arguments, &read, &mean))?;
+    Ok(0)
+}
+
+/// Everything that was read.
+struct Read {
+    done: BTreeMap<String, BTreeMap<Method, Figures>>,
+    picture: Option<Picture>,
+    n_values: u64,
+}
+
+fn read(arguments: &Arguments, methods: &[Method]) -> Result<Read, Failure> {
+    let bytes: usize = methods.iter().map(|method| method.state_bytes_max()).sum();
+    let at_once_max = STATES_BYTES_MAX / bytes.max(1);
+    let mut open: BTreeMap<String, Compared> = BTreeMap::new();
+    let mut done: BTreeMap<String, BTreeMap<Method, Figures>> = BTreeMap::new();
+    let mut picture = None;
+    let mut n_values = 0;
+    let quantity = arguments.measurements.quantity();
+    let wants_picture = arguments.plot || arguments.svg.is_some();
+    arguments.measurements.read(&mut |(name, observation)| {
+        if arguments.series.as_deref().is_some_and(|only| only != name) {
+            return Ok(());
+        }
+        let Some(observation) = observation else {
+            if let Some(compared) = open.remove(name) {
+                let (figures, pictured) = compared.finish();
+                n_values += figures
+                    .values()
+                    .next()
+                    .map_or(0, |figures| figures.n_values);
+                picture = picture
+                    .take()
+                    .or_else(|| pictured.map(|pictured| pictured.picture(name)));
+                done.insert(distinct(name, &done), figures);
+            }
+            return Ok(());
+        };
+        if !open.contains_key(name) {
+            if open.len() == at_once_max {
+                return Err(Failure::refused(format!(
+                    "{} has more than {at_once_max} series whose rows are mixed",
+                    arguments.measurements.file.display()
+                ))
+                .help("choose fewer predictors with --predictors, or one series with --series"));
+            }
+            let is_first = wants_picture && open.is_empty() && done.is_empty();
+            let pictured = is_first.then(|| Pictured::new(methods));
+            open.insert(name.to_owned(), Compared::new(methods, quantity, pictured));
+        }
+        if let Some(compared) = open.get_mut(name) {
+            compared.observe(observation);
+        }
+        Ok(())
+    })?;
+    Ok(Read {
+        done,
+        picture,
+        n_values,
+    })
+}
+
+/// A name that is not taken: rows may have the same one.
+fn distinct<V>(name: &str, taken: &BTreeMap<String, V>) -> String {
+    let mut free = name.to_owned();
+    let mut number = 2;
+    while taken.contains_key(&free) {
+        free = format!("{name} ({number})");
+        number += 1;
+    }
+    free
+}
+
+fn nothing(arguments: &Arguments) -> Failure {
+    let shown = arguments.measurements.file.display();
+    match &arguments.series {
+        Some(series) => Failure::refused(format!(
+            "{shown} has no series {}",
+            text::quoted(&text::one_line(series, 60))
+        )),
+        None => Failure::refused(format!("{shown} has no measurements")),
+    }
+}
+
+/// Means over the series that have a second value.
+fn mean(
+    methods: &[Method],
+    done: &BTreeMap<String, BTreeMap<Method, Figures>>,
+) -> BTreeMap<Method, Figures> {
+    let of = |method: &Method| {
+        let all = done.values().filter_map(|figures| figures.get(method));
+        (*method, Figures::mean(all))
+    };
+    methods.iter().map(of).collect()
+}
+
+fn as_json(
+    done: &BTreeMap<String, BTreeMap<Method, Figures>>,
+    mean: &BTreeMap<Method, Figures>,
+) -> Json {
+    let one = |figures: &BTreeMap<Method, Figures>| {
+        let entry = |(method, figures): (&Method, &Figures)| {
+            let fields = json!({
+                "rmse": figures.rmse,
+                "mae": figures.mae,
+                "bias": figures.bias,
+                "nanoseconds": figures.nanoseconds,
+            });
+            (method.name().to_owned(), fields)
+        };
+        Json::Object(figures.iter().map(entry).collect())
+    };
+    let series: Map<String, Json> = done
+        .iter()
+        .map(|(name, figures)| (name.clone(), one(figures)))
+        .collect();
+    json!({ "series": series, "mean": one(mean) })
+}
+
+fn shown(arguments: &Arguments, read: &Read, mean: &BTreeMap<Method, Figures>) -> String {
+    let n_series = read.done.len() as u64;
+    let mut out = format!(
+        "{}: {}, {}\n",
+        screen::bold(&arguments.measurements.file.display().to_string()),
+        text::count(n_series, "series", "series"),
+        text::count(read.n_values, "value", "values")
+    );
+    if let Some(picture) = read.picture.as_ref().filter(|_| arguments.plot) {
+        out.push_str(&format!("\n{}\n", picture.title));
+        out.push_str(&picture.terminal(screen::width(), PLOT_LINES));
+    }
+    if n_series > 1 && n_series <= SERIES_SHOWN_MAX as u64 {
+        for (name, figures) in &read.done {
+            out.push_str(&format!("\n{}\n", text::one_line(name, 60)));
+            out.push_str(&table(figures, arguments.against));
+        }
+        out.push_str("\nmean of the series\n");
+    } else if n_series > 1 {
+        out.push_str("\nmean of the series (--series NAME shows one, --json all)\n");
+    } else {
+        out.push('\n');
+    }
+    out.push_str(&table(mean, arguments.against));
+    out
+}
+
+fn table(figures: &BTreeMap<Method, Figures>, against: Method) -> String {
+    let against_rmse = figures.get(&against).and_then(|figures| figures.rmse);
+    let mut rows = vec![
+        [
+            "predictor",
+            "RMSE",
+            "MAE",
+            "bias",
+            &format!("Δ% to {against}"),
+            "ns",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    for (method, own) in figures {
+        let delta = own.rmse.zip(against_rmse).filter(|(_, other)| *other > 0.0);
+        rows.push(vec![
+            method.name().to_owned(),
+            shown(own.rmse),
+            shown(own.mae),
+            shown(own.bias),
+            delta.map_or("-".to_owned(), |(own, other)| {
+                format!("{:+.1}", 100.0 * (1.0 - own / other))
+            }),
+            own.nanoseconds
+                .map_or("-".to_owned(), |time| format!("{time:.0}")),
+        ]);
+    }
+    text::table(&rows)
+}
+
+#[cfg(test)]
+mod tests;
