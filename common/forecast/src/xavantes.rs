@@ -37,6 +37,10 @@ const GAINS: [f64; 5] = [0.7, 0.5, 0.3, 0.05, 0.02];
 const GAIN_OF_CENTRE: f64 = 0.15;
 /// Number of experts beside the centre.
 const N_EXPERTS: usize = 13;
+/// Those that are slow: after a change of the level they are far away for long.
+const SLOW: [usize; 6] = [4, 5, 7, 8, 9, 12];
+/// Their distance counts as at most so many usual ones, so that an old level fades.
+const SLOW_MAX: f64 = 6.0;
 /// The place of DES among them: its errors are what others are measured by.
 const DES: usize = 11;
 /// Values of the short median.
@@ -74,6 +78,8 @@ pub struct Xavantes {
     des: Des,
     tournaments: Tournaments,
     distances: Distances,
+    /// Distances of the experts from the centre.
+    experts: [f64; N_EXPERTS],
     inputs: Inputs,
     value: Option<f64>,
     score: Score,
@@ -124,6 +130,7 @@ impl Default for Xavantes {
             des: Des::new(sizes, Reading::Corrected),
             tournaments: Tournaments::default(),
             distances: Distances::default(),
+            experts: [0.0; N_EXPERTS],
             inputs: Inputs::default(),
             value: None,
             score: Score::default(),
@@ -154,7 +161,8 @@ impl Xavantes {
     fn take(&mut self, value: f64) {
         let observation = Observation::Value(value);
         if self.value.is_some() {
-            self.tournaments.judge(value, &self.inputs);
+            self.tournaments
+                .judge(value, self.inputs.centre, &self.experts);
         }
         let centre = self.centre.forecast();
         let n = centre.map_or(0, |forecast| forecast.n);
@@ -199,8 +207,13 @@ impl Xavantes {
             least = least.min(expert);
             most = most.max(expert);
         }
-        let means = self.tournaments.means(&values[..N_EXPERTS]);
+        self.experts = std::array::from_fn(|place| values[place]);
+        let means = self.tournaments.means(&self.experts);
         values[N_EXPERTS..N_EXPERTS + N_TOURNAMENTS].copy_from_slice(&means);
+        let slow_max = SLOW_MAX * self.distances.mean.max(0.0);
+        for place in SLOW {
+            values[place] = values[place].clamp(-slow_max, slow_max);
+        }
         values[N_EXPERTS + N_TOURNAMENTS..].copy_from_slice(&self.distances.cut());
         self.inputs.centre = centre;
         let weights = self.weights.as_deref().unwrap_or(&weights::LEARNED);
@@ -226,10 +239,10 @@ impl Xavantes {
 }
 
 impl Tournaments {
-    fn judge(&mut self, value: f64, inputs: &Inputs) {
-        let mut errors = [value - inputs.centre; N_EXPERTS + 1];
-        for (error, input) in errors.iter_mut().zip(&inputs.values[..N_EXPERTS]) {
-            *error -= input;
+    fn judge(&mut self, value: f64, centre: f64, distances: &[f64; N_EXPERTS]) {
+        let mut errors = [value - centre; N_EXPERTS + 1];
+        for (error, distance) in errors.iter_mut().zip(distances) {
+            *error -= distance;
         }
         for (squares, memory) in self.squares.iter_mut().zip(MEMORIES) {
             for (square, error) in squares.iter_mut().zip(errors) {
@@ -242,7 +255,7 @@ impl Tournaments {
     }
 
     /// The weighted mean of each tournament, as a distance from the centre.
-    fn means(&self, experts: &[f64]) -> [f64; N_TOURNAMENTS] {
+    fn means(&self, experts: &[f64; N_EXPERTS]) -> [f64; N_TOURNAMENTS] {
         // The centre comes last; its distance from itself is zero.
         self.squares.map(|squares| {
             let least = squares.iter().copied().fold(f64::INFINITY, f64::min);

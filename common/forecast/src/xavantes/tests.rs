@@ -66,3 +66,17 @@ fn stored_weights_that_are_no_use_do_no_harm() {
         assert!((1.0..=4.0).contains(&forecast(&xavantes)));
     }
 }
+
+#[test]
+fn an_old_level_that_was_far_away_is_forgotten() {
+    let mut random = Random::new(8);
+    let values = (0..3000).map(|at| if at < 2000 { 1000.0 } else { 10.0 } + random.normal());
+    let after = forecast(&fed(values));
+    assert!((8.0..12.0).contains(&after), "{after}");
+}
+
+#[test]
+fn a_steady_rise_is_followed() {
+    let after = forecast(&fed((0..5000).map(f64::from)));
+    assert!(after > 4990.0, "{after}");
+}
