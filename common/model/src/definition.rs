@@ -11,6 +11,7 @@ mod for_each;
 mod grow;
 mod input;
 pub mod limits;
+mod links;
 mod order;
 mod repeat;
 #[cfg(test)]
@@ -39,8 +40,8 @@ pub struct Definition(Arc<Checked>);
 struct Checked {
     draft: Draft,
     parents: Vec<Option<NodeId>>,
-    incoming: Vec<Vec<u32>>,
-    outgoing: Vec<Vec<u32>>,
+    incoming: links::LinkNumbers,
+    outgoing: links::LinkNumbers,
     links: Vec<(NodeId, Link)>,
     activities: Vec<ActivityId>,
     /// Made when somebody asks for it, since it is another one after each growth.
@@ -50,6 +51,8 @@ struct Checked {
     /// Activities of the draft that read across the edge of a body.
     crossings: grow::Crossings,
     grown: Option<Box<grow::Grown>>,
+    /// The nodes beyond those of the draft.
+    copies: grow::Copies,
     /// The places of the variables, in the order of their names.
     variables: Vec<u32>,
     /// The places of the inputs, likewise.
@@ -344,16 +347,7 @@ impl Draft {
 
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
-        match &self.nodes.get(id.node().index())?.kind {
-            NodeKind::Activity(activity) => Some(activity),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::ForEach(_)
-            | NodeKind::Repeat(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => None,
-        }
+        self.nodes.get(id.node().index())?.activity()
     }
 }
 
@@ -386,13 +380,8 @@ impl Definition {
     }
 
     /// All nodes, those of grown bodies too; node 0 is the root.
-    pub fn nodes(&self) -> &[Node] {
-        &self.0.draft.nodes
-    }
-
-    /// One node.
-    pub fn node(&self, id: NodeId) -> &Node {
-        &self.0.draft.nodes[id.index()]
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
+        (0..self.n_nodes() as u32).map(|node| self.node(NodeId(node)))
     }
 
     /// The controller of a node, or none for the root.
@@ -407,7 +396,8 @@ impl Definition {
 
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
-        self.0.draft.activity(id)
+        self.activity_as_written(id)?;
+        self.node(id.node()).activity()
     }
 
     /// The place of a variable in [`Draft::variables`]. O(log n).
@@ -430,19 +420,22 @@ impl Definition {
 
     /// The numbers of the links that end at a node.
     pub fn incoming(&self, id: NodeId) -> &[u32] {
-        &self.0.incoming[id.index()]
+        self.0.incoming.of(id)
     }
 
     /// The numbers of the links that begin at a node.
     pub fn outgoing(&self, id: NodeId) -> &[u32] {
-        &self.0.outgoing[id.index()]
+        self.0.outgoing.of(id)
     }
 
     /// The activities and what each waits for. Works that are not given and the bytes of edges
     /// are zero: the planner fills in what it has learned.
     pub fn graph(&self) -> &ActivityGraph {
         let checked = &*self.0;
-        let graph = || order::Order::new(&checked.draft, &checked.links).graph(&checked.draft);
+        let graph = || {
+            let nodes = self.all_lent();
+            order::Order::new(&nodes, &checked.links).graph(&nodes)
+        };
         checked.graph.0.get_or_init(graph)
     }
 
@@ -471,7 +464,8 @@ fn place_of<'a>(
 
 impl PartialEq for Definition {
     fn eq(&self, other: &Definition) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.draft == other.0.draft
+        Arc::ptr_eq(&self.0, &other.0)
+            || self.0.draft == other.0.draft && self.nodes().eq(other.nodes())
     }
 }
 
@@ -491,6 +485,20 @@ impl NodeKind {
 }
 
 impl Node {
+    /// The activity, or none where the node is something else.
+    pub fn activity(&self) -> Option<&Activity> {
+        match &self.kind {
+            NodeKind::Activity(activity) => Some(activity),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        }
+    }
+
     /// The children of a controller, none of a leaf.
     pub fn children(&self) -> &[NodeId] {
         match &self.kind {

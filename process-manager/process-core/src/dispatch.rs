@@ -101,7 +101,7 @@ impl Attempts {
             let Some(at) = process.details(activity).backoff else {
                 continue;
             };
-            let declared = process.definition.activity(activity);
+            let declared = process.definition.activity_as_written(activity);
             let n_before = process.activity(activity).n_failed.saturating_sub(1);
             let longest = declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before));
             // The calendar may have been set back meanwhile.

@@ -104,14 +104,14 @@ impl Cache {
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
         let cache_key = cache_key?;
         let base = &open.base;
-        let name = &known.definition().node(activity.node()).name;
+        let name = known.definition().name_of(activity.node());
         let based = known.base.and_then(|base| step.cx.process(base));
-        let of_base = [base.by_name.get(name), base.by_key.get(&cache_key.key)]
+        let of_base = [base.by_name.get(&name), base.by_key.get(&cache_key.key)]
             .into_iter()
             .flatten()
             .find_map(|&source| stands(based?, source, known, activity, cache_key));
         of_base.or_else(|| {
-            let asks = known.definition().activity(activity)?.cache;
+            let asks = known.definition().activity_as_written(activity)?.cache;
             let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
             stands(step.cx.process(id)?, source, known, activity, cache_key)
         })

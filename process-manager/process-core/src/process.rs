@@ -5,6 +5,7 @@
 
 pub(crate) mod activity;
 mod apply;
+pub(crate) mod details;
 pub(crate) mod files;
 pub(crate) mod index;
 pub(crate) mod items;
@@ -13,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod recompute;
 pub(crate) mod slots;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
@@ -109,7 +111,7 @@ impl Process {
             ));
         }
         let definition = founded.draft.definition()?;
-        let n_nodes = definition.nodes().len();
+        let n_nodes = definition.n_nodes();
         let variables = definition
             .draft()
             .variables
@@ -172,7 +174,7 @@ impl Process {
     }
 
     /// The details of an activity.
-    pub(crate) fn details(&self, activity: ActivityId) -> &Details {
+    pub(crate) fn details(&self, activity: ActivityId) -> Cow<'_, Details> {
         self.activity(activity).details()
     }
 

@@ -197,7 +197,7 @@ impl Bars {
                 added.set_style(bar("  {prefix:20} {wide_bar} {pos}/{len}"));
                 let label = definition
                     .nodes()
-                    .get(controller.node.index())
+                    .nth(controller.node.index())
                     .map_or("", Node::label);
                 added.set_prefix(text::one_line(label, 20));
                 self.controllers.push((controller.node, added));

@@ -21,10 +21,11 @@ pub(super) use self::recorded::recorded;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
-use super::grow::Crossings;
+use super::grow::{Copies, Crossings};
 use super::limits::{
     COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, VALUES_BYTES_MAX,
 };
+use super::links::LinkNumbers;
 use super::order::Order;
 use super::{
     Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Place, Problem, Source,
@@ -54,7 +55,7 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     check_nodes(&draft, &mut problems);
     check_names(&draft, &bodies, &mut problems);
     check_reads(&draft, &bodies, &mut problems);
-    let order = Order::new(&draft, &links);
+    let order = Order::new(&draft.nodes, &links);
     report_cycles(&draft, &links, order.cycles(), &mut problems);
     // A link that was meant otherwise may be the one that puts a producer first.
     if !lost {
@@ -73,11 +74,11 @@ impl Checked {
         links: Vec<(NodeId, Link)>,
         order: &Order,
     ) -> Checked {
-        let mut incoming = vec![Vec::new(); draft.nodes.len()];
-        let mut outgoing = vec![Vec::new(); draft.nodes.len()];
+        let mut incoming = LinkNumbers::new(draft.nodes.len());
+        let mut outgoing = LinkNumbers::new(draft.nodes.len());
         for (number, (_, link)) in links.iter().enumerate() {
-            incoming[link.to.index()].push(number as u32);
-            outgoing[link.from.index()].push(number as u32);
+            incoming.push(link.to, number as u32);
+            outgoing.push(link.from, number as u32);
         }
         let activities = (0..draft.nodes.len() as u32)
             .filter(|&id| matches!(draft.nodes[id as usize].kind, NodeKind::Activity(_)))
@@ -85,10 +86,11 @@ impl Checked {
             .collect();
         let has_bodies = |node: &Node| node.kind.has_bodies();
         Checked {
-            graph: Graph(OnceLock::from(order.graph(&draft))),
+            graph: Graph(OnceLock::from(order.graph(&draft.nodes))),
             has_bodies: draft.nodes.iter().any(has_bodies),
             crossings: Crossings::new(&draft, &parents),
             grown: None,
+            copies: Copies::default(),
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
             inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
             draft,

@@ -16,6 +16,7 @@
 
 mod copies;
 mod crossings;
+mod nodes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use minicbor::{Decode, Encode};
 
 pub(super) use self::crossings::Crossings;
+pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
 use super::{Checked, Definition, Draft, Node, NodeKind};
 use crate::{ActivityId, NodeId};
@@ -98,10 +100,9 @@ fn shifted(node: NodeId, bodies: &[Shift]) -> NodeId {
 impl Definition {
     /// An error where these items of a for-each, or iterations of a loop, would make too many nodes.
     pub fn may_expand(&self, each: NodeId, n_items: usize) -> Result<(), String> {
-        let checked = &*self.0;
         let n_body = self.n_body_nodes(each);
         let n_more = (n_body as usize).saturating_mul(self.n_copies(each, n_items));
-        let n_nodes = checked.draft.nodes.len().saturating_add(n_more);
+        let n_nodes = self.n_nodes().saturating_add(n_more);
         match n_nodes <= NODES_MAX {
             true => Ok(()),
             false => Err(format!(
@@ -143,26 +144,49 @@ impl Definition {
     /// O(nodes added).
     pub fn expand(&mut self, expansion: &Expansion) {
         let Expansion { each, n_items, .. } = *expansion;
-        let may_grow = match self.nodes().get(each.index()).map(|node| &node.kind) {
-            Some(NodeKind::ForEach(_)) => !self.is_expanded(each),
-            Some(NodeKind::Repeat(_)) => true,
-            Some(
-                NodeKind::Sequence(_)
-                | NodeKind::Parallel { .. }
-                | NodeKind::If { .. }
-                | NodeKind::Activity(_)
-                | NodeKind::Assign(_)
-                | NodeKind::Empty,
-            )
-            | None => false,
+        if each.index() >= self.n_nodes() {
+            return;
+        }
+        let may_grow = match self.as_written(each).kind {
+            NodeKind::ForEach(_) => !self.is_expanded(each),
+            NodeKind::Repeat(_) => true,
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => false,
         };
         if !may_grow || self.may_expand(each, n_items as usize).is_err() {
             return;
         }
         let bodies = self.shifts(each);
         let suffix = self.suffix(each);
+        self.make_neighbours(each, &bodies);
         let checked = Arc::make_mut(&mut self.0);
         checked.expand(expansion, &bodies, &suffix);
+    }
+
+    /// Makes the copies that an expansion reads or changes: the controller, its first body, and whoever
+    /// reads from its last one.
+    fn make_neighbours(&self, each: NodeId, around: &[Shift]) {
+        self.node(each);
+        let crossings = &self.0.crossings;
+        let (Some(&first), true) = (self.children(each).first(), crossings.is_any()) else {
+            return;
+        };
+        let len = self.n_body_nodes(each);
+        for node in first.0..first.0 + len {
+            self.node(NodeId(node));
+        }
+        let readers = crossings.readers_of(Shift {
+            from: self.origin(first).0,
+            len,
+            to: first.0,
+        });
+        for reader in readers {
+            self.node(shifted(reader, around));
+        }
     }
 
     /// Returns true if the items of a for-each are known, or a loop has begun.
@@ -179,11 +203,10 @@ impl Definition {
         let mut found = Vec::with_capacity(self.activities().len());
         let mut open = vec![NodeId(0)];
         while let Some(node) = open.pop() {
-            let kind = &self.node(node).kind;
-            if matches!(kind, NodeKind::Activity(_)) {
+            if matches!(self.as_written(node).kind, NodeKind::Activity(_)) {
                 found.push(ActivityId(node.0));
             }
-            open.extend(self.node(node).children().iter().rev());
+            open.extend(self.children(node).iter().rev());
         }
         found
     }
@@ -219,7 +242,7 @@ impl Definition {
                 let each = self.parent(body);
                 at = each;
                 let each = each?;
-                if self.node(each).kind.has_bodies() {
+                if self.as_written(each).kind.has_bodies() {
                     let place = self.place_of(each, body);
                     return Some(Enclosing { each, body, place });
                 }
@@ -228,6 +251,9 @@ impl Definition {
     }
 
     fn place_of(&self, each: NodeId, body: NodeId) -> u32 {
+        if !self.is_expanded(each) {
+            return 0;
+        }
         // Bodies get their numbers in the order of the items.
         let bodies = self.node(each).children();
         bodies.partition_point(|&other| other < body) as u32
@@ -324,7 +350,8 @@ impl Definition {
     /// The items that a node is run for, as its name ends: `[2][b]`.
     fn suffix(&self, node: NodeId) -> String {
         let items = self.enclosing(node);
-        let expanded = items.filter(|around| self.is_expanded(around.each));
+        // Without any item the body stays as it is.
+        let expanded = items.filter(|around| self.n_items(around.each).is_some_and(|n| n > 0));
         let mut names: Vec<String> = expanded
             .map(|around| format!("[{}]", self.item_name(around)))
             .collect();

@@ -4,10 +4,11 @@
 //! Every node of the tree is two vertices here, its start and its end. A controller's start comes
 //! before its children's, its end after theirs; a link is an edge from an end to a start.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Draft, Link, NodeKind, Source};
+use super::{Link, Node, NodeKind, Source};
 use crate::{ActivityGraph, ActivityId, Bytes, GraphNode, NodeId, Work};
 
 /// The vertices and edges, and one topological order of them, as far as there is one.
@@ -54,11 +55,11 @@ fn side_by_side(id: NodeId, children: &[NodeId], edges: &mut Vec<(u32, u32)>) {
 
 impl Order {
     /// Sorts the vertices of a tree with these links. O((n + e) log n).
-    pub(super) fn new(draft: &Draft, links: &[(NodeId, Link)]) -> Order {
-        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * draft.nodes.len() + links.len());
-        for (index, node) in draft.nodes.iter().enumerate() {
+    pub(super) fn new<N: Borrow<Node>>(nodes: &[N], links: &[(NodeId, Link)]) -> Order {
+        let mut edges: Vec<(u32, u32)> = Vec::with_capacity(3 * nodes.len() + links.len());
+        for (index, node) in nodes.iter().enumerate() {
             let id = NodeId(index as u32);
-            match &node.kind {
+            match &node.borrow().kind {
                 NodeKind::Sequence(children) => in_a_row(id, children, &mut edges),
                 NodeKind::ForEach(each) if each.at_most == Some(1) => {
                     in_a_row(id, &each.children, &mut edges);
@@ -79,7 +80,7 @@ impl Order {
                 .iter()
                 .map(|(_, link)| (end(link.from), start(link.to))),
         );
-        let n_vertices = 2 * draft.nodes.len();
+        let n_vertices = 2 * nodes.len();
         let mut offsets = vec![0u32; n_vertices + 1];
         let mut n_before = vec![0u32; n_vertices];
         for &(tail, head) in &edges {
@@ -166,7 +167,7 @@ impl Order {
     /// The activity graph. Starts and ends of controllers vanish where that adds no edges; where
     /// many meet many one stays as a gate, so that a barrier of 1,000 and 1,000 costs 2,000 edges
     /// and not a million. There must be no cycles.
-    pub(super) fn graph(&self, draft: &Draft) -> ActivityGraph {
+    pub(super) fn graph<N: Borrow<Node>>(&self, tree: &[N]) -> ActivityGraph {
         let n_vertices = self.sorted.len();
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); n_vertices];
         let mut number = vec![u32::MAX; n_vertices];
@@ -178,7 +179,7 @@ impl Order {
             tails.sort_unstable();
             tails.dedup();
             let id = NodeId(vertex / 2);
-            let activity = match &draft.nodes[id.index()].kind {
+            let activity = match &tree[id.index()].borrow().kind {
                 NodeKind::Activity(activity) if vertex == end(id) => Some(activity),
                 NodeKind::Activity(_)
                 | NodeKind::Sequence(_)

@@ -146,7 +146,7 @@ pub fn status(process: &Process) -> Status {
 }
 
 pub(crate) fn activity_status(process: &Process, id: ActivityId) -> ActivityStatus {
-    let outputs = match process.definition().activity(id) {
+    let outputs = match process.definition().activity_as_written(id) {
         Some(activity) => activity
             .outputs
             .iter()

@@ -64,7 +64,7 @@ impl Clients {
         let Some(known) = step.cx.process(process_id) else {
             return Some(Answer::Unknown(process_id));
         };
-        if known.definition().activity(activity).is_none() {
+        if known.definition().activity_as_written(activity).is_none() {
             return Some(refused(format!("{process_id} has no such activity")));
         }
         let told = activity_status(known, activity);

@@ -187,7 +187,7 @@ fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u
             .map(|(&activity, &(since, _))| {
                 let state = process.activity(activity);
                 let definition = process.definition();
-                let name = &definition.node(activity.node()).name;
+                let name = definition.name_of(activity.node());
                 let is_grown = name != definition.plain_name(activity.node());
                 Running {
                     activity,

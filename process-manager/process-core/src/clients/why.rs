@@ -73,7 +73,7 @@ fn answer(
     activity: ActivityId,
     seen: Seen<'_>,
 ) -> Answer {
-    if process.definition().activity(activity).is_none() {
+    if process.definition().activity_as_written(activity).is_none() {
         let id = process.id();
         return Answer::Refused(vec![format!("process {id} has no activity {activity}")]);
     }
@@ -265,7 +265,7 @@ fn branch_not_taken(process: &Process, node: NodeId) -> Option<Reason> {
 
 fn false_join(process: &Process, node: NodeId) -> Vec<Reason> {
     let definition = process.definition();
-    if let Join::When(_) = definition.node(node).join {
+    if let Join::When(_) = definition.as_written(node).join {
         return vec![Reason::Join(node)];
     }
     let incoming = definition.incoming(node).iter();
@@ -373,10 +373,10 @@ fn faults_below(
         };
         if has_faulted {
             reasons.push(Reason::Broken(at));
-        } else if definition.node(at).children().is_empty() {
+        } else if definition.children(at).is_empty() {
             open.push_back(at);
         }
-        below.extend(definition.node(at).children().iter().rev());
+        below.extend(definition.children(at).iter().rev());
     }
 }
 
@@ -389,14 +389,17 @@ fn is_condition_broken(process: &Process, node: NodeId) -> bool {
     {
         return !repeat.children.iter().any(|&body| is_broken(process, body));
     }
-    let mut open = process.definition().node(node).children().to_vec();
+    let mut open = process.definition().children(node).to_vec();
     while let Some(below) = open.pop() {
-        let has_run = process.definition().activity(ActivityId(below.0)).is_some()
+        let has_run = process
+            .definition()
+            .activity_as_written(ActivityId(below.0))
+            .is_some()
             && process.activity(ActivityId(below.0)).phase != ActivityPhase::Skipped;
         if has_run || !is_broken(process, below) {
             return false;
         }
-        open.extend(process.definition().node(below).children());
+        open.extend(process.definition().children(below));
     }
     causes(process, node).is_empty()
 }
@@ -408,7 +411,7 @@ fn recall(base: Option<&Process>, process: &Process, activity: ActivityId) -> Op
         return Some(Recall::Stands(recalled.of));
     }
     let node = process.definition().node(activity.node());
-    let declared = process.definition().activity(activity)?;
+    let declared = process.definition().activity_as_written(activity)?;
     if process.base.is_none() && !declared.cache {
         return None;
     }
@@ -428,7 +431,7 @@ fn recall(base: Option<&Process>, process: &Process, activity: ActivityId) -> Op
         return Some(Recall::Absent);
     };
     let ids = base.definition().activities().iter();
-    let same_name = |id: &&ActivityId| base.definition().node(id.node()).name == node.name;
+    let same_name = |id: &&ActivityId| base.definition().name_of(id.node()) == node.name;
     let Some(&source) = ids.clone().find(same_name) else {
         return Some(Recall::Absent);
     };
@@ -473,7 +476,7 @@ fn changes(before: Decided<'_>, after: Decided<'_>) -> Vec<Change> {
         changes.push(Change::Inputs(paths.collect()));
     }
     let of = |(process, id, _): Decided<'_>| {
-        let activity = process.definition().activity(id);
+        let activity = process.definition().activity_as_written(id);
         activity.map(|activity| {
             let (outputs, stdout, stderr) = taken(activity);
             (outputs.to_vec(), stdout, stderr)

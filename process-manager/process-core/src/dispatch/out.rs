@@ -135,7 +135,7 @@ impl Attempts {
 }
 
 fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
-    let declared = known.definition().activity(attempt.activity);
+    let declared = known.definition().activity_as_written(attempt.activity);
     declared.is_some_and(|activity| activity.repeatable)
 }
 

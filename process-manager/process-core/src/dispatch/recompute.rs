@@ -101,7 +101,7 @@ fn place_for_recomputation(
     known: &Process,
     activity: ActivityId,
 ) -> Option<ResourceId> {
-    let declared = known.definition().activity(activity)?;
+    let declared = known.definition().activity_as_written(activity)?;
     let first = known.recomputation(activity)?.resource;
     let fits = |offered: &Offered| {
         let has = |(name, value): &(String, String)| offered.labels.get(name) == Some(value);

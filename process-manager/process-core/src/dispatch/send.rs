@@ -234,7 +234,7 @@ impl Attempts {
 fn waits_for_slot(known: &Process, activity: ActivityId, n_before: usize, slots: u32) -> bool {
     let work = expected(known, activity).map_or(0, |work| work.0);
     let is_new = known.activity(activity).number == 0;
-    let declared = known.definition().activity(activity);
+    let declared = known.definition().activity_as_written(activity);
     let cores = declared.map_or(1, |declared| declared.cores as usize);
     let ahead = if work < limits::LONGER.0 { cores } else { 0 };
     work >= limits::LONG.0 && is_new && (n_before + 1) * cores > slots as usize + ahead
@@ -282,7 +282,7 @@ fn prepare(
                     continue;
                 }
                 prepared.sent.push((activity, number, resource));
-                if let Some(declared) = known.definition().activity(activity) {
+                if let Some(declared) = known.definition().activity_as_written(activity) {
                     let cache_key = CacheKey::of(declared, &message);
                     prepared.cache_keys.push(cache_key);
                 }

@@ -99,7 +99,7 @@ impl Busy {
 pub(crate) fn held_at(process: &Process, busy: &Busy, resource: ResourceId) -> Vec<Held> {
     let out = process.out_at(resource);
     let held = out.filter_map(|attempt| {
-        let declared = process.definition().activity(attempt.activity)?;
+        let declared = process.definition().activity_as_written(attempt.activity)?;
         Some(Held {
             resource,
             memory: declared.memory?,
@@ -112,7 +112,7 @@ pub(crate) fn held_at(process: &Process, busy: &Busy, resource: ResourceId) -> V
 impl Out {
     fn new(process: &Process, activity: ActivityId, left: Span) -> Out {
         let entry = process.state.plan.entry(activity);
-        let declared = process.definition().activity(activity);
+        let declared = process.definition().activity_as_written(activity);
         Out {
             activity,
             planned: entry.map(|entry| (entry.start, entry.slot)),

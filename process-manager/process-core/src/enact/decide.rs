@@ -74,7 +74,7 @@ fn assign(
     node: NodeId,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
-    let assignments = match &process.definition.node(node).kind {
+    let assignments = match &process.definition.as_written(node).kind {
         NodeKind::Assign(assignments) => assignments.as_slice(),
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
@@ -120,7 +120,7 @@ fn join(
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
     let definition = &process.definition;
-    let Join::When(condition) = &definition.node(node).join else {
+    let Join::When(condition) = &definition.as_written(node).join else {
         return Ok(Event::Decided(process.transition().join(node, true)));
     };
     let fault = |error: ExpressionError| expression_fault(process, node, &error.to_string());
@@ -156,7 +156,7 @@ fn choose(
     node: NodeId,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
-    let conditions = match &process.definition.node(node).kind {
+    let conditions = match &process.definition.as_written(node).kind {
         NodeKind::If { conditions, .. } => conditions.as_slice(),
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }

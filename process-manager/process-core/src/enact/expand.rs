@@ -23,7 +23,7 @@ pub(crate) fn expand(
     node: NodeId,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
-    let NodeKind::ForEach(each) = &process.definition.node(node).kind else {
+    let NodeKind::ForEach(each) = &process.definition.as_written(node).kind else {
         return Err(expression_fault(process, node, "it has no items"));
     };
     evaluator.meter = Meter::up_to(STEPS_MAX);
@@ -70,7 +70,7 @@ pub(crate) fn repeat(
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
     let definition = &process.definition;
-    let NodeKind::Repeat(repeat) = &definition.node(node).kind else {
+    let NodeKind::Repeat(repeat) = &definition.as_written(node).kind else {
         return Err(expression_fault(process, node, "it is no loop"));
     };
     let n_before = definition.n_items(node).unwrap_or(0);

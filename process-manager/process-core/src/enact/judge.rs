@@ -101,7 +101,7 @@ fn follow(process: &Process, activity: ActivityId, verdict: Verdict) -> (Verdict
 fn fail(process: &Process, now: Now, outcome: &Outcome, failure: &Failure) -> Verdict {
     let activity_id = outcome.attempt.activity;
     let fault = Box::new(fault(process, outcome, failure.clone()));
-    let Some(activity) = process.definition().activity(activity_id) else {
+    let Some(activity) = process.definition().activity_as_written(activity_id) else {
         return Verdict::Faulted(fault);
     };
     let state = process.activity(activity_id);
@@ -125,7 +125,9 @@ fn retries(retry: &Retry, outcome: &Outcome, name: &FaultName) -> bool {
 
 /// Returns true if an attempt may have run and its activity must run at most once.
 fn is_unknown(process: &Process, outcome: &Outcome) -> bool {
-    let declared = process.definition().activity(outcome.attempt.activity);
+    let declared = process
+        .definition()
+        .activity_as_written(outcome.attempt.activity);
     let may_have_run = outcome.end == End::Lost || outcome.started != Wall(0);
     may_have_run && declared.is_some_and(|activity| activity.at_most_once)
 }
@@ -172,19 +174,22 @@ fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
     let activity = outcome.attempt.activity;
     let items = process.items(activity.node());
     let scope = scope(process, &items);
-    let command = process.definition().activity(activity).map(|activity| {
-        let mut programs = Programs::default();
-        let mut evaluator = Evaluator {
-            programs: &mut programs,
-            meter: Meter::up_to(FAULT_STEPS_MAX),
-        };
-        let mut words = command(&scope, activity, &mut evaluator).unwrap_or_default();
-        // For a shell command, only the line itself was written by the user.
-        match &activity.command {
-            model::Command::Shell(_) => words.split_off(words.len().saturating_sub(1)),
-            model::Command::List(_) => words,
-        }
-    });
+    let command = process
+        .definition()
+        .activity_as_written(activity)
+        .map(|activity| {
+            let mut programs = Programs::default();
+            let mut evaluator = Evaluator {
+                programs: &mut programs,
+                meter: Meter::up_to(FAULT_STEPS_MAX),
+            };
+            let mut words = command(&scope, activity, &mut evaluator).unwrap_or_default();
+            // For a shell command, only the line itself was written by the user.
+            match &activity.command {
+                model::Command::Shell(_) => words.split_off(words.len().saturating_sub(1)),
+                model::Command::List(_) => words,
+            }
+        });
     Fault {
         name: failure.name,
         message: failure.message,
@@ -200,7 +205,10 @@ fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
 
 /// The variables that an attempt's streams are written to.
 fn capture(process: &Process, outcome: &Outcome) -> Result<Vec<(u32, Value)>, String> {
-    let Some(activity) = process.definition().activity(outcome.attempt.activity) else {
+    let Some(activity) = process
+        .definition()
+        .activity_as_written(outcome.attempt.activity)
+    else {
         return Ok(Vec::new());
     };
     let streams = [

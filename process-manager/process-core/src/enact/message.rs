@@ -35,10 +35,10 @@ pub(crate) fn resolve(
         return Err(Box::new(Fault::new(FaultName::Expression, message)));
     };
     let fault = |error: ExpressionError| {
-        let name = &definition.node(activity_id.node()).name;
+        let name = definition.name_of(activity_id.node());
         Box::new(Fault::new(FaultName::Expression, format!("{name}: {error}")).of(activity_id))
     };
-    let name = definition.node(activity_id.node()).name.clone();
+    let name = definition.name_of(activity_id.node());
     let mut env = vec![
         (PROCESS_VARIABLE.to_owned(), attempt.process.to_string()),
         (ACTIVITY_VARIABLE.to_owned(), name),
@@ -157,7 +157,7 @@ pub(crate) fn laid(
             } else {
                 "a file"
             };
-            let name = &process.definition().node(id.node()).name;
+            let name = process.definition().name_of(id.node());
             let message = format!("{name}: input `{path}`: the item is {what}");
             return Err(Box::new(Fault::new(FaultName::Expression, message).of(id)));
         }
@@ -178,7 +178,7 @@ fn gathered_path(process: &Process, reader: ActivityId, staged: &Staged) -> Stri
     };
     let definition = process.definition();
     let item = definition.item_path(activity, reader.node());
-    let maker = definition.activity(ActivityId(activity.0));
+    let maker = definition.activity_as_written(ActivityId(activity.0));
     let produced = maker.and_then(|maker| maker.outputs.get(output as usize));
     let extension = produced.map_or("", |produced| match produced.is_directory() {
         true => "/",
@@ -189,10 +189,10 @@ fn gathered_path(process: &Process, reader: ActivityId, staged: &Staged) -> Stri
 
 fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box<Fault> {
     let definition = process.definition();
-    let name = &definition.node(id.node()).name;
+    let name = definition.name_of(id.node());
     let message = match source {
         Source::Output { activity, .. } => {
-            let producer = &definition.node(activity).name;
+            let producer = definition.name_of(activity);
             format!("{name}: input `{path}` is not there, because `{producer}` was skipped")
         }
         Source::Input(input) => {
@@ -214,7 +214,7 @@ pub(crate) fn recomputed(
     let mut programs = Programs::default();
     let message = resolve(process, attempt, &mut Evaluator::new(&mut programs))?;
     let (Some(declared), Some(before)) = (
-        process.definition().activity(activity),
+        process.definition().activity_as_written(activity),
         process.details(activity).cache_key,
     ) else {
         return Ok(message);
@@ -223,7 +223,7 @@ pub(crate) fn recomputed(
     if (after.command, after.environment) == (before.command, before.environment) {
         return Ok(message);
     }
-    let name = &process.definition().node(activity.node()).name;
+    let name = process.definition().name_of(activity.node());
     let what = format!(
         "the files of `{name}` are gone, and it cannot make them again, because variables that it \
          was run with have changed"

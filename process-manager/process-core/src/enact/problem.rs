@@ -86,7 +86,7 @@ fn demands(process: &Process) -> BTreeMap<ActivityId, Demand> {
         .activities()
         .iter()
         .filter_map(|&id| {
-            let activity = definition.activity(id)?;
+            let activity = definition.activity_as_written(id)?;
             let asks = activity.memory.is_some() || !activity.labels.is_empty();
             let memory = activity.memory.unwrap_or_default();
             let labels = activity.labels.clone();
@@ -98,7 +98,7 @@ fn demands(process: &Process) -> BTreeMap<ActivityId, Demand> {
 pub(crate) fn refusal_fault(process: &Process, refusal: &Refusal) -> Fault {
     match refusal {
         Refusal::NoResource { activity, misfit } => {
-            let name = &process.definition().node(activity.node()).name;
+            let name = process.definition().name_of(activity.node());
             Fault::new(FaultName::NoResource, format!("{name} {misfit}")).of(*activity)
         }
         Refusal::Twice(_)

@@ -27,7 +27,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             continue;
         };
         let Some(Source::Output { activity, .. }) = one.source else {
-            let name = &definition.node(consumer.node()).name;
+            let name = definition.name_of(consumer.node());
             let what = match one.source {
                 Some(Source::Input(input)) => {
                     let input = &definition.draft().inputs[input as usize].name;
@@ -47,7 +47,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
         };
         let maker = ActivityId(activity.0);
         if definition
-            .activity(maker)
+            .activity_as_written(maker)
             .is_some_and(|activity| activity.at_most_once)
         {
             return Verdict::Faulted(Box::new(gone(process, activity, "it must not run twice")));
@@ -69,7 +69,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
 
 /// The fault of a process that cannot go on without files that are gone.
 pub(crate) fn gone(process: &Process, maker: NodeId, why: &str) -> Fault {
-    let name = &process.definition().node(maker).name;
+    let name = process.definition().name_of(maker);
     let what = format!("what `{name}` had produced is damaged or gone, and {why}");
     Fault::new(FaultName::Lost, what).of(ActivityId(maker.0))
 }
@@ -82,7 +82,7 @@ pub(crate) fn judge_recomputation(process: &Process, outcome: Outcome) -> Ended 
         .map_or(0, |recomputation| u32::from(recomputation.n_failed) + 1);
     let tries = process
         .definition()
-        .activity(activity)
+        .activity_as_written(activity)
         .map_or(1, |declared| declared.retry.attempts);
     let verdict = match &outcome.end {
         End::Completed => Verdict::Completed,

@@ -21,7 +21,7 @@ pub(crate) fn memo_of(
     };
     let dispatch = resolve(process, attempt, evaluator).ok()?;
     Some(CacheKey::of(
-        process.definition().activity(activity)?,
+        process.definition().activity_as_written(activity)?,
         &dispatch,
     ))
 }
@@ -40,7 +40,7 @@ pub(crate) fn stands(
     if state.phase != ActivityPhase::Completed || !is_same {
         return None;
     }
-    let declared = into.definition().activity(activity)?;
+    let declared = into.definition().activity_as_written(activity)?;
     let outputs: Option<Vec<_>> = (0..declared.outputs.len() as u32)
         .map(|output| from.output_of(source, output))
         .collect();
@@ -52,7 +52,7 @@ pub(crate) fn stands(
         activity: source,
         number: state.number,
     };
-    let cores = from.definition().activity(source)?.cores;
+    let cores = from.definition().activity_as_written(source)?.cores;
     let machines = &from.state.machines;
     let named = |resource| machines.iter().find(|(one, _)| *one == resource);
     let machine = named(state.resource);
@@ -87,13 +87,14 @@ fn writes(
     into: &Process,
     activity: ActivityId,
 ) -> Option<Vec<(u32, Value)>> {
-    let declared = into.definition().activity(activity)?;
+    let declared = into.definition().activity_as_written(activity)?;
     let variables: Vec<u32> = [declared.stdout, declared.stderr]
         .into_iter()
         .flatten()
         .map(|capture| capture.variable)
         .collect();
-    let kept = from.details(source).captured.as_deref().unwrap_or_default();
+    let details = from.details(source);
+    let kept = details.captured.as_deref().unwrap_or_default();
     if kept.len() != variables.len() {
         return None;
     }
@@ -109,7 +110,7 @@ fn writes(
 pub(crate) fn captured_is_missing(process: &Process, activity: ActivityId) -> bool {
     let reads = process
         .definition()
-        .activity(activity)
+        .activity_as_written(activity)
         .is_some_and(|declared| declared.stdout.is_some() || declared.stderr.is_some());
     reads && process.details(activity).captured.is_none()
 }

@@ -19,7 +19,7 @@ pub(crate) fn gives_work(process: &Process) -> bool {
 
 /// The work of an activity, where it is given or others of its process have ended.
 pub(crate) fn expected(process: &Process, activity: ActivityId) -> Option<Work> {
-    let declared = process.definition().activity(activity);
+    let declared = process.definition().activity_as_written(activity);
     let given = declared.and_then(|declared| declared.work);
     let n_seen = u64::from(process.state.n_seen);
     let mean = || process.state.seen_wall.0.checked_div(n_seen).map(Work);
@@ -49,7 +49,7 @@ impl Works {
 
     /// The work of an activity.
     pub(crate) fn of(&self, process: &Process, activity: ActivityId) -> Work {
-        let declared = process.definition().activity(activity);
+        let declared = process.definition().activity_as_written(activity);
         let given = declared.and_then(|declared| declared.work);
         self.or_mean(given.unwrap_or_default())
     }

@@ -185,7 +185,7 @@ fn record_lost(step: &mut Step<'_>, id: ProcessId, maker: ActivityId, resource: 
     if known.phase() != Phase::Running {
         return;
     }
-    let declared = known.definition().activity(maker);
+    let declared = known.definition().activity_as_written(maker);
     let event = if declared.is_some_and(|activity| activity.at_most_once) {
         Event::Faulted(Box::new(gone(known, maker.node(), "it must not run twice")))
     } else if known.grants().next().is_none() {

@@ -266,7 +266,7 @@ impl Files {
             let why = self.hindrance(step, machines, known, activity)?;
             Some((activity, why))
         })?;
-        let name = &known.definition().node(first.node()).name;
+        let name = known.definition().name_of(first.node());
         let n_all = known.index.uncopied.len();
         Some(match n_all {
             1 => format!("none of what {name} has made: {why}"),

@@ -34,7 +34,7 @@ impl BaseIndex {
         let mut index = BaseIndex::default();
         for (activity, cache_key) in base.cache_keys() {
             if base.activity(activity).phase == ActivityPhase::Completed {
-                let name = &base.definition().node(activity.node()).name;
+                let name = base.definition().name_of(activity.node());
                 index.by_name.insert(name.clone(), activity);
                 index.by_key.entry(cache_key.key).or_insert(activity);
             }

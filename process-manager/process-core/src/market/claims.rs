@@ -350,6 +350,6 @@ pub(super) fn needs(definition: &model::Definition, plan: &Plan) -> Vec<Want> {
 
 /// The slots of its machine that must be held for an entry: it uses the last of them.
 fn last_slot(definition: &model::Definition, entry: &Entry) -> u32 {
-    let activity = definition.activity(entry.activity);
+    let activity = definition.activity_as_written(entry.activity);
     entry.slot + activity.map_or(1, |activity| activity.cores)
 }

@@ -100,7 +100,7 @@ impl Market {
         };
         let mut groups = self.groups.keys().chain(&step.config.groups);
         let is_any_away = !groups.all(answers);
-        let Some(declared) = known.definition().activity(*activity) else {
+        let Some(declared) = known.definition().activity_as_written(*activity) else {
             return false;
         };
         is_any_away && !self.all_answering().any(|one| fits(one, declared))
@@ -111,7 +111,7 @@ impl Market {
         let Refusal::NoResource { activity, .. } = refusal else {
             return false;
         };
-        let declared = known.definition().activity(*activity);
+        let declared = known.definition().activity_as_written(*activity);
         declared.is_some_and(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
     }
 
@@ -156,7 +156,7 @@ pub(super) fn needs(known: &Process) -> Vec<&Activity> {
     let definition = known.definition();
     let open = definition.activities().iter();
     let open = open.filter(|&&activity| !has_ended(known.activity(activity).phase));
-    let open = open.filter_map(|&activity| definition.activity(activity));
+    let open = open.filter_map(|&activity| definition.activity_as_written(activity));
     let by_need = open.map(|one| ((one.cores, one.memory, &one.labels), one));
     let by_need: BTreeMap<_, &Activity> = by_need.collect();
     by_need.into_values().collect()

@@ -21,7 +21,7 @@ pub(super) fn held_by_others(
     let definition = process.definition();
     let mut activities = definition.activities().iter();
     let asks = activities.any(|&one| {
-        let declared = definition.activity(one);
+        let declared = definition.activity_as_written(one);
         declared.is_some_and(|declared| declared.memory.is_some())
     });
     if !asks {

@@ -162,7 +162,7 @@ impl Market {
             return false;
         }
         let has_place = |activity: ActivityId, place: ResourceId| {
-            let declared = known.definition().activity(activity);
+            let declared = known.definition().activity_as_written(activity);
             let offered = self
                 .offered_at(place)
                 .filter(|_| machines.is_trusted(place));

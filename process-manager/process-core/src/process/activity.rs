@@ -1,13 +1,14 @@
 //! The durable state of one activity, kept small because there may be a million, and the statuses
 //! of its attempts as users see them.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
 
 use minicbor::{Decode, Encode};
 use model::{ActivityId, Artifact, AttemptId, Bytes, ResourceId, Span, Value, Wall};
 use wire::client::AttemptStatus;
 
 use crate::process::Process;
+use crate::process::details::Kept;
 use crate::process::recompute::Recomputation;
 use crate::record::{ActivityPhase, CacheKey, Log, PastAttempt};
 
@@ -34,7 +35,7 @@ pub struct ActivityState {
     #[n(4)]
     pub n_lost: u16,
     #[n(5)]
-    details: Option<Box<Details>>,
+    details: Kept,
 }
 
 // A budget for big processes: the state of an activity beside its definition and its plan entry, until
@@ -108,24 +109,34 @@ pub(crate) struct Recalled {
     pub(crate) slots: u32,
 }
 
-static NO_DETAILS: LazyLock<Details> = LazyLock::new(Details::default);
-
 impl ActivityState {
     /// Its details.
-    pub(crate) fn details(&self) -> &Details {
-        self.details.as_deref().unwrap_or(&NO_DETAILS)
+    pub(crate) fn details(&self) -> Cow<'_, Details> {
+        self.details.read()
     }
 
     /// The same, to be changed.
     pub(crate) fn details_mut(&mut self) -> &mut Details {
-        self.details.get_or_insert_default()
+        self.details.get_or_insert()
+    }
+
+    /// The details that may still change, where there are any.
+    pub(crate) fn open_details(&self) -> Option<&Details> {
+        self.details.open()
+    }
+
+    /// It has ended: its details take less memory.
+    pub(crate) fn pack(&mut self) {
+        if self.phase == ActivityPhase::Completed {
+            self.details.pack();
+        }
     }
 
     /// Another attempt is sent: the figures of the one before are no longer those of the last one.
     pub(crate) fn begin_attempt(&mut self, number: u32, resource: ResourceId) {
         self.number = number;
         self.resource = resource;
-        if let Some(details) = &mut self.details {
+        if let Some(details) = self.details.change() {
             details.started = Wall(0);
             details.wall = Span::ZERO;
             details.cpu = Span::ZERO;
@@ -170,7 +181,7 @@ impl Process {
             log: details.log,
             slots: self
                 .definition
-                .activity(activity)
+                .activity_as_written(activity)
                 .map_or(0, |activity| activity.cores),
         }
     }
@@ -198,7 +209,8 @@ impl Process {
 
     /// The statuses of all attempts of an activity, the last one last.
     pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
-        let earlier = &self.details(activity).earlier;
+        let details = self.details(activity);
+        let earlier = &details.earlier;
         // With no room for more than the last one and a recomputation: a status has all activities.
         let recomputation = self.last_recomputation(activity);
         let n_more = 1 + usize::from(recomputation.is_some());

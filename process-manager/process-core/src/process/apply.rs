@@ -162,6 +162,7 @@ impl Process {
         details.exit_code = outcome.exit_code;
         details.log = outcome.log.or(details.log);
         self.conclude(ended);
+        self.activity_mut(activity).pack();
         self.follow(&ended.flow);
     }
 
@@ -253,6 +254,7 @@ impl Process {
             self.name_machine(*resource, name);
             self.keep_copy(activity, *resource);
         }
+        self.activity_mut(activity).pack();
         self.follow(&reused.flow);
     }
 
@@ -317,8 +319,11 @@ impl Process {
         let frame = &mut self.state.frame;
         frame.apply(&self.definition, flow, |one| moved.push(one));
         for Moved { node, from, to } in moved {
+            if to.has_ended() {
+                self.definition.release(node);
+            }
             let activity = ActivityId(node.0);
-            if self.definition.activity(activity).is_none() {
+            if self.definition.activity_as_written(activity).is_none() {
                 continue;
             }
             match (from, to) {

@@ -79,11 +79,13 @@ impl Process {
         let details = self.activity_mut(activity).details_mut();
         details.lost_holder = None;
         details.copy = Some(resource);
+        self.activity_mut(activity).pack();
     }
 
     /// The artifacts of an activity, in the order of its outputs.
     pub(crate) fn produced_by(&self, activity: ActivityId) -> impl Iterator<Item = Artifact> {
-        self.details(activity).produced.iter().copied()
+        let produced = self.details(activity).produced.clone();
+        produced.into_iter()
     }
 
     /// One output of an activity.
@@ -93,9 +95,9 @@ impl Process {
     }
 
     /// The outputs of all activities.
-    pub(crate) fn all_produced(&self) -> impl Iterator<Item = &Artifact> {
+    pub(crate) fn all_produced(&self) -> impl Iterator<Item = Artifact> {
         let details = self.state.activities.iter().map(ActivityState::details);
-        details.flat_map(|details| &details.produced)
+        details.flat_map(|details| details.produced.clone())
     }
 }
 
@@ -203,7 +205,7 @@ impl Process {
             .chain(self.state.outputs.iter().map(|(_, value)| value));
         let is_it = |artifact: &Artifact| artifact.hash == hash;
         self.files.iter().any(is_it)
-            || self.all_produced().any(is_it)
+            || self.all_produced().any(|one| is_it(&one))
             || values.into_iter().any(|value| holds(value, hash))
     }
 }

@@ -164,7 +164,7 @@ impl Process {
         let may_be_recalled = self.base.is_some()
             || self
                 .definition
-                .activity(activity)
+                .activity_as_written(activity)
                 .is_some_and(|activity| activity.cache);
         if may_be_recalled && self.activity(activity).number == 0 {
             self.index.fresh.0.push(activity);
@@ -185,7 +185,7 @@ impl Process {
             Some(entry) => (Some(entry.resource), entry.start),
             None => (None, Span::ZERO),
         };
-        let declared = self.definition().activity(activity);
+        let declared = self.definition().activity_as_written(activity);
         let priority = declared.and_then(|declared| declared.priority);
         let turn = Turn {
             priority: Reverse(priority.unwrap_or_default()),
@@ -232,7 +232,7 @@ impl Process {
     }
 
     pub(crate) fn rebuild_index(&mut self) {
-        let n_nodes = self.definition.nodes().len();
+        let n_nodes = self.definition.n_nodes();
         let n_zero = vec![0; n_nodes];
         let activities = self.definition.activities().iter();
         let cores_max = activities.map(|&activity| self.cores(activity)).max();
@@ -294,7 +294,7 @@ impl Process {
 
     /// Takes in the nodes beyond these many, which the last expansion has added.
     pub(super) fn note_expanded(&mut self, n_before: usize) {
-        let n_nodes = self.definition.nodes().len();
+        let n_nodes = self.definition.n_nodes();
         self.index.n_ended.resize(n_nodes, 0);
         self.index.n_all.resize(n_nodes, 0);
         let definition = self.definition.clone();
@@ -401,7 +401,7 @@ impl Process {
     }
 
     fn cores(&self, activity: ActivityId) -> u32 {
-        let declared = self.definition.activity(activity);
+        let declared = self.definition.activity_as_written(activity);
         declared.map_or(1, |activity| activity.cores)
     }
 }
@@ -420,8 +420,7 @@ fn shown(definition: &Definition) -> Vec<NodeId> {
                 shown.push(node);
                 let room = CONTROLLERS_SHOWN_MAX * 4;
                 let n_more = room.saturating_sub(open.len());
-                let is_controller =
-                    |child: &&NodeId| !definition.node(**child).children().is_empty();
+                let is_controller = |child: &&NodeId| !definition.children(**child).is_empty();
                 open.extend(children.iter().filter(is_controller).take(n_more));
             }
             // Its body is one of many, and there may be more later.

@@ -18,9 +18,9 @@ impl Process {
         if expanded.iterations.is_none() && self.definition.is_expanded(each) {
             return;
         }
-        let n_before = self.definition.nodes().len();
+        let n_before = self.definition.n_nodes();
         self.definition.expand(&expanded.expansion());
-        let n_nodes = self.definition.nodes().len();
+        let n_nodes = self.definition.n_nodes();
         let states = &mut self.state.activities;
         states.resize(n_nodes, ActivityState::default());
         self.state.frame.grow(&self.definition, each);
@@ -68,7 +68,7 @@ impl Process {
     pub(crate) fn items(&self, node: NodeId) -> Items<'_> {
         let mut items = Vec::new();
         for around in self.definition.enclosing(node) {
-            let (item, index) = match &self.definition.node(around.each).kind {
+            let (item, index) = match &self.definition.as_written(around.each).kind {
                 NodeKind::ForEach(each) => (Some(each.item.as_str()), &each.index),
                 NodeKind::Repeat(repeat) => (None, &repeat.index),
                 NodeKind::Sequence(_)

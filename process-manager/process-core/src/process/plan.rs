@@ -38,14 +38,14 @@ impl Process {
     /// last iteration, from now on, as far as the process still holds the slots.
     pub(crate) fn entries_again(&self, each: NodeId, now: Wall) -> Vec<Entry> {
         let definition = &self.definition;
-        let Some(&last) = definition.node(each).children().last() else {
+        let Some(&last) = definition.children(each).last() else {
             return Vec::new();
         };
         let n_body = definition.n_body_nodes(each);
-        let n_nodes = definition.nodes().len() as u32;
+        let n_nodes = definition.n_nodes() as u32;
         let of_last = (last.0..last.0 + n_body).filter_map(|node| {
             let entry = self.state.plan.entry(ActivityId(node))?;
-            let cores = definition.activity(entry.activity)?.cores;
+            let cores = definition.activity_as_written(entry.activity)?.cores;
             (cores <= self.granted(entry.resource)).then_some(*entry)
         });
         let of_last: Vec<Entry> = of_last.collect();

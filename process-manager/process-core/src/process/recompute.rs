@@ -76,7 +76,7 @@ impl Process {
     /// there.
     pub(crate) fn recomputation(&self, activity: ActivityId) -> Option<&Recomputation> {
         let state = self.state.activities.get(activity.node().index())?;
-        state.details().recomputation.as_deref()
+        state.open_details()?.recomputation.as_deref()
     }
 
     fn recomputation_mut(&mut self, activity: ActivityId) -> Option<&mut Recomputation> {
@@ -300,7 +300,7 @@ impl Process {
             log: outcome.log,
             slots: self
                 .definition
-                .activity(activity)
+                .activity_as_written(activity)
                 .map_or(0, |declared| declared.cores),
         }
     }

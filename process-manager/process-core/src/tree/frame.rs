@@ -68,7 +68,7 @@ impl Frame {
     /// All nodes idle, all links without a value.
     pub(crate) fn new(definition: &Definition) -> Frame {
         let mut frame = Frame {
-            nodes: vec![NodeState::Idle; definition.nodes().len()],
+            nodes: vec![NodeState::Idle; definition.n_nodes()],
             links: vec![LinkState::Unknown; definition.links().len()],
             ..Frame::default()
         };
@@ -97,7 +97,7 @@ impl Frame {
     /// Takes in the nodes and links that a for-each or a loop has got.
     pub(crate) fn grow(&mut self, definition: &Definition, each: NodeId) {
         let n_before = self.nodes.len() as u32;
-        self.nodes.resize(definition.nodes().len(), NodeState::Idle);
+        self.nodes.resize(definition.n_nodes(), NodeState::Idle);
         self.links
             .resize(definition.links().len(), LinkState::Unknown);
         let added = (n_before..self.nodes.len() as u32).map(NodeId);
@@ -150,7 +150,7 @@ impl Frame {
             self.note_decisions(definition, node);
             if state.has_ended()
                 && let Some(parent) = definition.parent(node)
-                && let NodeKind::Repeat(_) = definition.node(parent).kind
+                && let NodeKind::Repeat(_) = definition.as_written(parent).kind
             {
                 // After an iteration there may be another one.
                 self.note_decisions(definition, parent);
@@ -194,13 +194,19 @@ impl Frame {
         match state {
             NodeState::Idle => {}
             NodeState::Enabled => {
-                let has_condition = matches!(definition.node(node).join, Join::When(_));
+                let has_condition = matches!(definition.as_written(node).join, Join::When(_));
                 if has_condition && self.n_open_links[node.index()] == 0 {
                     self.agenda.insert(Decision::Join(node));
                 }
             }
             NodeState::Running => {
-                let decision = match &definition.node(node).kind {
+                let written = definition.as_written(node);
+                let kind = match written.children() {
+                    // Whatever a leaf is, its copies are too.
+                    [] => &written.kind,
+                    [..] => &definition.node(node).kind,
+                };
+                let decision = match kind {
                     NodeKind::Assign(_) => Some(Decision::Assign(node)),
                     NodeKind::If { children, .. } => {
                         let is_open = choice::is_open(children, |child| self.node(child));

@@ -95,7 +95,7 @@ impl<'a> Transition<'a> {
     /// The conditions of an `if` were evaluated: the branch of this number runs, or none where it
     /// has no such branch.
     pub(crate) fn choose(mut self, node: NodeId, branch: usize) -> Flow {
-        let children = self.definition.node(node).children();
+        let children = self.definition.children(node);
         let is_open = choice::is_open(children, |child| self.node(child));
         if self.is_ending || self.node(node) != NodeState::Running || !is_open {
             return Flow::default();
@@ -115,7 +115,7 @@ impl<'a> Transition<'a> {
         if let NodeKind::Repeat(_) = self.definition.node(node).kind {
             return self.begin_iteration(node);
         }
-        let children = self.definition.node(node).children();
+        let children = self.definition.children(node);
         let is_open = for_each::is_open(children, |child| self.node(child));
         if self.is_ending || self.node(node) != NodeState::Running || !is_open {
             return Flow::default();
@@ -131,7 +131,7 @@ impl<'a> Transition<'a> {
     }
 
     fn begin_iteration(self, node: NodeId) -> Flow {
-        let children = self.definition.node(node).children();
+        let children = self.definition.children(node);
         let has_begun = self.definition.is_expanded(node);
         match repeat::next(children, has_begun, |child| self.node(child)) {
             repeat::Next::Begin(body) if self.node(node) == NodeState::Running => {
@@ -149,7 +149,7 @@ impl<'a> Transition<'a> {
             return Flow::default();
         }
         // Its body, where it never ran.
-        for &child in self.definition.node(node).children() {
+        for &child in self.definition.children(node) {
             self.cut(child, NodeState::Skipped);
         }
         self.run([Signal::Finished(node)])
@@ -202,7 +202,7 @@ impl<'a> Transition<'a> {
         let definition = self.definition;
         let incoming = definition.incoming(node).iter();
         let states = incoming.map(|&link| self.link_state(link));
-        let signal = links::join(&definition.node(node).join, node, states);
+        let signal = links::join(&definition.as_written(node).join, node, states);
         self.queue.extend(signal);
     }
 
@@ -211,13 +211,13 @@ impl<'a> Transition<'a> {
             return;
         }
         self.move_to(node, NodeState::Running);
-        match &self.definition.node(node).kind {
-            NodeKind::Sequence(children) => {
-                let first = sequence::first(children);
+        match &self.definition.as_written(node).kind {
+            NodeKind::Sequence(_) => {
+                let first = sequence::first(self.definition.children(node));
                 self.queue.extend(first.map(Signal::Enable));
             }
-            NodeKind::Parallel { children, .. } => {
-                let all = children.iter();
+            NodeKind::Parallel { .. } => {
+                let all = self.definition.children(node).iter();
                 self.queue.extend(all.map(|&child| Signal::Enable(child)));
             }
             // An expression decides.
@@ -247,7 +247,7 @@ impl<'a> Transition<'a> {
             NodeState::Running => {
                 self.move_to(node, NodeState::Broken);
                 // The branches of an `if` whose condition faulted; all else below has ended.
-                for &child in self.definition.node(node).children() {
+                for &child in self.definition.children(node) {
                     self.cut(child, NodeState::Broken);
                 }
                 let outgoing = self.definition.outgoing(node).iter();
@@ -278,7 +278,7 @@ impl<'a> Transition<'a> {
             let outgoing = self.definition.outgoing(below).iter();
             self.queue
                 .extend(outgoing.map(|&number| Signal::Link(number, link)));
-            open.extend_from_slice(self.definition.node(below).children());
+            open.extend_from_slice(self.definition.children(below));
         }
     }
 

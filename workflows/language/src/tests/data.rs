@@ -8,7 +8,7 @@ use crate::export::yaml;
 /// The links of each parallel controller, as `from>to`.
 fn links(definition: &Definition) -> Vec<String> {
     let name = |id| definition.node(id).label();
-    let of_each = definition.nodes().iter().map(|node| match &node.kind {
+    let of_each = definition.nodes().map(|node| match &node.kind {
         NodeKind::Parallel { links, .. } => links.iter(),
         NodeKind::Sequence(_)
         | NodeKind::If { .. }

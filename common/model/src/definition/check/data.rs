@@ -23,7 +23,7 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
     if reads.is_empty() {
         return added;
     }
-    let reads = search(reads, &Order::new(draft, &links));
+    let reads = search(reads, &Order::new(&draft.nodes, &links));
     let mut room = LINKS_MAX.saturating_sub(links.len());
     let mut ordered = BTreeSet::new();
     for Read {

@@ -21,7 +21,7 @@ pub(in crate::definition) fn recorded(draft: Draft) -> Result<Checked, Vec<Probl
     if !problems.list.is_empty() {
         return Err(problems.list);
     }
-    let order = Order::new(&draft, &links.links);
+    let order = Order::new(&draft.nodes, &links.links);
     if !order.cycles().is_empty() {
         problems.add(None, "body", "steps wait for each other in a cycle");
         return Err(problems.list);

@@ -42,7 +42,9 @@ impl Checked {
         let origin = beyond.map_or(each, |beyond| grown.origins[beyond]);
         let body = grown.submitted.nodes[origin.index()].children()[0];
         let len = body_len(&grown.submitted.nodes, origin);
-        let controller = &self.draft.nodes[each.index()];
+        let Some(controller) = self.made(each) else {
+            return;
+        };
         let is_loop = matches!(controller.kind, NodeKind::Repeat(_));
         let (first, last) = match *controller.children() {
             [first, .., last] => (first, last),
@@ -57,15 +59,19 @@ impl Checked {
         if n_before.is_none() && n_items > 0 {
             let own = name(0);
             let own = &own[suffix.len()..];
-            let nodes = &mut self.draft.nodes[first.index()..][..len as usize];
-            for node in nodes.iter_mut().filter(|node| !node.name.is_empty()) {
-                node.name.push_str(own);
+            for node in (first.0..first.0 + len).map(NodeId) {
+                let made = self.made_mut(node);
+                if let Some(node) = made.filter(|node| !node.name.is_empty()) {
+                    node.name.push_str(own);
+                }
             }
         }
         let n_before = n_before.unwrap_or(0);
         let mut roots = Vec::new();
+        let n_more = (n_before + n_items).saturating_sub(n_before.max(1)) as usize;
+        self.reserve(&mut grown, n_more, n_more * len as usize);
         for place in n_before.max(1)..n_before + n_items {
-            let root = NodeId(self.draft.nodes.len() as u32);
+            let root = NodeId(self.n_nodes() as u32);
             let shift = Shift {
                 from: body.0,
                 len,
@@ -88,15 +94,21 @@ impl Checked {
             to: last.0,
         };
         self.read_from(own, &roots, around);
-        match &mut self.draft.nodes[each.index()].kind {
-            NodeKind::ForEach(controller) => controller.children.extend(roots),
-            NodeKind::Repeat(controller) => controller.children.extend(roots),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::Activity(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => {}
+        match self.change(each).map(|node| &mut node.kind) {
+            Some(NodeKind::ForEach(controller)) => {
+                controller.children.reserve_exact(roots.len());
+                controller.children.extend(roots);
+            }
+            Some(NodeKind::Repeat(controller)) => controller.children.extend(roots),
+            Some(
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty,
+            )
+            | None => {}
         }
         let bodies = grown.expanded.entry(each).or_insert_with(|| Bodies {
             n_items: 0,
@@ -112,27 +124,20 @@ impl Checked {
         let Shift { from, len, to } = copied.shifts[0];
         let map = |node: NodeId| shifted(node, copied.shifts);
         for node in from..from + len {
-            let mut copy = grown.submitted.nodes[node as usize].clone();
-            copy.renumber(&map);
-            if self.crossings.is_any() {
-                self.read_as_before(grown, &mut copy, NodeId(node), copied);
-            }
-            if !copy.name.is_empty() {
-                copy.name.push_str(&copied.suffix);
-            }
+            let written = &grown.submitted.nodes[node as usize];
             let id = map(NodeId(node));
-            if let NodeKind::Activity(_) = copy.kind {
+            let mut changed = None;
+            if let NodeKind::Activity(_) = written.kind {
                 self.activities.push(ActivityId(id.0));
+                changed = self.read_as_before(grown, NodeId(node), copied);
             }
-            self.draft.nodes.push(copy);
+            self.copies.push(changed);
             let parent = self.parents[node as usize].map(map);
             self.parents.push(if id.0 == to {
                 Some(copied.controller)
             } else {
                 parent
             });
-            self.incoming.push(Vec::new());
-            self.outgoing.push(Vec::new());
         }
         let submitted = &self.links[..grown.n_links];
         // Links are in the order of their controllers, and none leaves a body.
@@ -141,45 +146,70 @@ impl Checked {
         for at in begin..end {
             let (controller, link) = self.links[at].clone();
             let (link, number) = (link.renumbered(&map), self.links.len() as u32);
-            self.incoming[link.to.index()].push(number);
-            self.outgoing[link.from.index()].push(number);
+            self.incoming.push(link.to, number);
+            self.outgoing.push(link.from, number);
             self.links.push((map(controller), link));
         }
     }
 
     /// A copy reads from the iteration before what it carries on. From outside of its body it reads what
     /// the first body does by now: maybe the outputs of many items, or those of a later iteration, where
-    /// the draft has one.
-    fn read_as_before(&self, grown: &Grown, copy: &mut Node, of: NodeId, copied: &Copied<'_>) {
+    /// the draft has one. None where that is what follows from the draft.
+    fn read_as_before(&self, grown: &Grown, of: NodeId, copied: &Copied<'_>) -> Option<Node> {
         let own = copied.shifts[0];
-        let submitted = &grown.submitted.nodes;
-        let (NodeKind::Activity(copy), NodeKind::Activity(written)) =
-            (&mut copy.kind, &submitted[of.index()].kind)
-        else {
-            return;
-        };
-        // The nodes of the first body are those of the draft, shifted with what is around.
-        let around = &copied.shifts[1..];
-        let NodeKind::Activity(first) = &self.draft.nodes[shifted(of, around).index()].kind else {
-            return;
+        let written = &grown.submitted.nodes[of.index()];
+        let NodeKind::Activity(activity) = &written.kind else {
+            return None;
         };
         let is_outside = |source: Source| match source {
             Source::Output { activity, .. } => own.of(activity).is_none(),
             Source::Input(_) | Source::Item(_) => false,
         };
-        let mut inputs = Vec::with_capacity(copy.inputs.len());
-        let copies = std::mem::take(&mut copy.inputs).into_iter();
-        for (written, mut staged) in written.inputs.iter().zip(copies) {
+        let crosses = |staged: &Staged| is_outside(staged.source) || staged.carried.is_some();
+        if !self.crossings.is_any() || !activity.inputs.iter().any(crosses) {
+            return None;
+        }
+        // The nodes of the first body are those of the draft, shifted with what is around.
+        let around = &copied.shifts[1..];
+        let first = self.made(shifted(of, around))?;
+        let NodeKind::Activity(first) = &first.kind else {
+            return None;
+        };
+        let map = |node: NodeId| shifted(node, copied.shifts);
+        let mut inputs = Vec::with_capacity(activity.inputs.len());
+        let mut is_changed = false;
+        for written in &activity.inputs {
+            let mut staged = written.clone();
+            staged.source = renumbered(staged.source, &map);
             let as_first = || first.inputs.iter().filter(|one| one.path == written.path);
             if let (Some(carried), Some(before)) = (self.carried(written, own), copied.before) {
                 staged.source = renumbered(carried, &|node| NodeId(node.0 - own.from + before.0));
+                is_changed = true;
             } else if is_outside(written.source) || written.carried.is_some_and(is_outside) {
+                is_changed |= as_first().ne([&staged]);
                 inputs.extend(as_first().cloned());
                 continue;
             }
             inputs.push(staged);
         }
-        copy.inputs = inputs;
+        if !is_changed {
+            return None;
+        }
+        let mut copy = written.clone();
+        if let NodeKind::Activity(activity) = &mut copy.kind {
+            activity.inputs = inputs;
+        }
+        copy.name.push_str(&copied.suffix);
+        Some(copy)
+    }
+
+    fn reserve(&mut self, grown: &mut Grown, n_bodies: usize, n_nodes: usize) {
+        // One body more than there were, again and again, must not move all of them each time.
+        if n_bodies > 1 {
+            self.parents.reserve_exact(n_nodes);
+            self.copies.reserve(n_nodes);
+            grown.origins.reserve_exact(n_nodes);
+        }
     }
 
     /// What the body of a loop carries from one iteration to the next for this input, if anything.
@@ -207,7 +237,8 @@ impl Checked {
         for reader in self.crossings.readers_of(last) {
             // The reader lies in the same bodies around, or in none of them.
             let reader = shifted(reader, around);
-            let NodeKind::Activity(activity) = &mut self.draft.nodes[reader.index()].kind else {
+            let reader = self.change(reader).map(|node| &mut node.kind);
+            let Some(NodeKind::Activity(activity)) = reader else {
                 continue;
             };
             activity.gather_from(last, roots);
@@ -259,7 +290,7 @@ impl Activity {
 
 impl Node {
     /// Names other nodes by other numbers.
-    fn renumber(&mut self, map: &impl Fn(NodeId) -> NodeId) {
+    pub(super) fn renumber(&mut self, map: &impl Fn(NodeId) -> NodeId) {
         let all = |children: &mut Vec<NodeId>| {
             for child in children {
                 *child = map(*child);

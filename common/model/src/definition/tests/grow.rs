@@ -13,7 +13,7 @@ fn expansion(each: u32, n_items: u32, keys: &[&str]) -> Expansion {
 }
 
 fn names(definition: &Definition) -> Vec<&str> {
-    let nodes = definition.nodes().iter();
+    let nodes = definition.nodes();
     nodes.map(|node| node.name.as_str()).collect()
 }
 
@@ -331,7 +331,7 @@ fn the_same_iterations_may_come_at_once_or_one_by_one() {
     for _ in 0..5 {
         one_by_one.expand(&expansion(2, 1, &[]));
     }
-    assert_eq!(at_once.nodes(), one_by_one.nodes());
+    assert!(at_once.nodes().eq(one_by_one.nodes()));
     assert_eq!(at_once.links(), one_by_one.links());
 }
 
@@ -519,6 +519,31 @@ fn shape() -> impl Strategy<Value = Shape> {
     })
 }
 
+/// Lets go of all nodes.
+fn released(definition: &Definition) -> Definition {
+    // A definition of its own, which nobody shares.
+    let mut released = definition.clone().with_priority(0);
+    (0..released.n_nodes() as u32).for_each(|node| released.release(NodeId(node)));
+    released
+}
+
+#[test]
+fn a_copy_that_was_let_go_is_made_again_as_it_was() {
+    for (draft, each) in [(gathering(), 2), (repeating(), 2)] {
+        let mut definition = draft.check().unwrap();
+        for _ in 0..3 {
+            definition.expand(&expansion(each, 3, &[]));
+            let nodes: Vec<Node> = definition.nodes().cloned().collect();
+            let again = released(&definition);
+            assert!(again.nodes().eq(&nodes));
+            for (id, node) in (0..).map(NodeId).zip(&nodes) {
+                assert_eq!(again.name_of(id), node.name);
+                assert_eq!(again.children(id), node.children());
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn a_grown_definition_has_the_order_of_one_that_is_written_out(
@@ -533,6 +558,8 @@ proptest! {
             .collect();
         let items = shape.items();
         let mut grown = folded.check().unwrap();
+        // The same, but each node is read at once, so that it is there when others are added.
+        let mut read = grown.clone();
         let mut order = order.into_iter().cycle();
         loop {
             let ids = (0..grown.nodes().len() as u32).map(NodeId);
@@ -552,7 +579,11 @@ proptest! {
             let is_loop = matches!(grown.node(each).kind, NodeKind::Repeat(_));
             let n_items = if is_loop { 1 } else { n_wanted(each) };
             grown.expand(&expansion(each.0, n_items, &[]));
+            read.expand(&expansion(each.0, n_items, &[]));
+            prop_assert_eq!(read.nodes().len(), grown.n_nodes());
         }
+        prop_assert_eq!(edges_of(&grown), edges_of(&read));
+        prop_assert!(grown == read);
         let written = tree(&shape.text(&mut 0, "", true)).recorded().unwrap();
         prop_assert_eq!(edges_of(&grown), edges_of(&written));
         let all = |definition: &Definition| {
