@@ -42,6 +42,13 @@ pub const GROW_GAIN: Span = Span::from_secs(1);
 /// The time between two plans of a process for more slots, for each of its activities: several times what
 /// it takes to plan one.
 pub const GROW_EACH: Span = Span(100);
+/// Activities of a process up to which items that no plan has are planned as soon as they are known: that
+/// takes less time than one of them.
+pub const REPLAN_AT_ONCE_MAX: usize = 256;
+/// The time between two plans of a larger process for items that no plan has, for each of its activities and
+/// as long as others of it run: several times what it takes to plan one. So a process of 100,000 items that
+/// become known one after another is planned every ten seconds at most.
+pub const REPLAN_EACH: Span = Span(100);
 /// Slots that other process managers may claim too have been free for so long before a process uses them
 /// beside those that it holds: processes that hold none come first, whoever manages them.
 pub const GROW_SHARED_AFTER: Span = Span::from_secs(1);

@@ -135,6 +135,8 @@ struct Demand {
     grows_aside: Option<u64>,
     /// From when on it may be planned again for more slots.
     grows_from: Mono,
+    /// From when on it may be planned again for items that no plan has, while others of it run.
+    again_from: Mono,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,

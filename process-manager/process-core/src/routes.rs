@@ -112,7 +112,10 @@ impl Parts {
                 self.forget(step, &ids.into_iter().collect());
             }
             Timer::Pack => self.pack_ended(step),
-            Timer::Plan(process) => self.market.plan_anew(step, process),
+            Timer::Plan(process) => {
+                self.market.plan_anew(step, process);
+                step.marks.mark(process);
+            }
             Timer::Claim(process) => self.market.repeat_claims(step, process),
             Timer::Unacknowledged(process, resource) => {
                 let (attempts, grid) = self.attempts_and_grid();

@@ -13,8 +13,10 @@ pub(crate) fn knows_work(process: &Process) -> bool {
 
 /// Returns true if the definition gives the work of any activity.
 pub(crate) fn gives_work(process: &Process) -> bool {
-    let graph = process.definition.graph();
-    graph.nodes().any(|node| node.work > Work::ZERO)
+    // Copies of a body have the works of the body.
+    let written = process.definition.draft().nodes.iter();
+    let mut activities = written.filter_map(|node| node.activity());
+    activities.any(|activity| activity.work.is_some_and(|work| work > Work::ZERO))
 }
 
 /// The work of an activity, where it is given or others of its process have ended.

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
-use model::{ActivityId, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId};
+use model::{
+    ActivityId, Mono, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId, Span,
+};
 use schedule::SchedulerKind;
 use wire::group::Offered;
 
@@ -23,6 +25,7 @@ use crate::process::Process;
 use crate::record::{ActivityPhase, Event, Phase, Planned, Replanned};
 use crate::step::Step;
 use crate::stream::Stream;
+use crate::timer::Timer;
 
 /// The network of a group of which nothing was measured: a gigabit, a tenth of a millisecond.
 const LINK_UNKNOWN: NetworkLink = NetworkLink {
@@ -107,9 +110,28 @@ impl Market {
             // Machines of one program are never suspect.
             None => self.lacks_place(known, machines) || known.is_unplanned(),
         };
-        if self.demands.get(&id).is_some_and(is_settled) && step.cx.process(id).is_some_and(wants) {
-            self.set_stage(id, Stage::Wanting);
+        if !self.demands.get(&id).is_some_and(is_settled) || !step.cx.process(id).is_some_and(wants)
+        {
+            return;
         }
+        match self.waits_for_more(step, machines, id) {
+            Some(until) => step.timers.set_by(Timer::Plan(id), until),
+            None => self.set_stage(id, Stage::Wanting),
+        }
+    }
+
+    /// The moment until which a large process waits for more items before it is planned for those that no
+    /// plan has. None where nothing of it runs meanwhile, or it needs a plan for another reason.
+    fn waits_for_more(&self, step: &Step<'_>, machines: &Machines, id: ProcessId) -> Option<Mono> {
+        let known = step.cx.process(id)?;
+        let until = self.demands.get(&id)?.again_from;
+        let is_small = known.definition().activities().len() <= limits::REPLAN_AT_ONCE_MAX;
+        let waits = until > step.now.mono
+            && !is_small
+            && known.out().next().is_some()
+            && !self.lacks_place(known, machines)
+            && !is_cut_off(known, machines);
+        waits.then_some(until)
     }
 
     /// It is time to see whether a process can be planned with what there is.
@@ -361,6 +383,8 @@ impl Market {
             let replanned = Replanned::new(before, &plan, machines, is_estimate);
             Event::Replanned(Box::new(replanned))
         };
+        let n_activities = known.definition().activities().len() as u64;
+        let each = limits::REPLAN_EACH.0;
         step.cx.record(Stream::Process(id), event);
         self.note_planned(id);
         self.set_stage(id, Stage::Settled);
@@ -368,6 +392,7 @@ impl Market {
             demand.has_plan = true;
             demand.waiting_for = None;
             demand.n_replans = 0;
+            demand.again_from = step.now.mono + Span(each.saturating_mul(n_activities));
         }
         step.marks.mark(id);
         step.marks.want_plans();
@@ -391,9 +416,12 @@ fn is_stranded(known: &Process, machines: &Machines) -> bool {
     if plan.generation.0 == 0 || known.phase() != Phase::Running {
         return false;
     }
-    if known.is_unplanned() {
-        return true;
-    }
+    known.is_unplanned() || is_cut_off(known, machines)
+}
+
+/// Returns true if an activity waits for a machine that takes nothing, or for slots that are not held.
+fn is_cut_off(known: &Process, machines: &Machines) -> bool {
+    let plan = &known.state.plan;
     let waits = |activity: ActivityId| match known.activity(activity).phase {
         ActivityPhase::Waiting | ActivityPhase::Ready | ActivityPhase::Backoff => true,
         ActivityPhase::Sent

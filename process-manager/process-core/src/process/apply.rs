@@ -86,6 +86,8 @@ impl Process {
             self.state.planned = Some(plan.makespan());
         }
         self.state.plan = plan;
+        // The next plan may be for a larger graph.
+        self.definition.release_graph();
         self.count_needed_slots();
         for (resource, name) in machines {
             self.name_machine(*resource, name);

@@ -191,6 +191,56 @@ fn a_list_that_is_none_and_items_without_a_name_are_faults() {
 }
 
 #[test]
+fn lists_and_items_that_are_too_large_are_faults() {
+    let said = fault(process("range(10000000)", None));
+    assert!(
+        said.contains("a `range` of 10000000 numbers; at most"),
+        "{said}"
+    );
+    // Ten megabytes each, in what an activity has found.
+    let item = "x".repeat(10 << 20);
+    let mut bench = Bench::new(move |_| Some((End::Completed, 0, format!("{item}\n{item}\n"))));
+    bench.submit(process("found", None));
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    let said = &status.faults[0].message;
+    assert!(said.contains("at most") && said.len() < 1_000, "{said}");
+    assert_eq!(bench.started, ["a"]);
+}
+
+#[test]
+fn items_that_become_known_one_after_another_are_planned_many_at_once() {
+    let mut nodes = vec![
+        each("range(300)", None, 1),
+        controller(NodeKind::Sequence(ids(&[2, 3]))),
+        leaf("a"),
+        each("range(3)", None, 4),
+        leaf("b"),
+    ];
+    for (node, names) in [(2, "outer"), (4, "inner")] {
+        edit(&mut nodes[node], |activity| {
+            activity.command = words(&[names]);
+        });
+    }
+    if let NodeKind::ForEach(inner) = &mut nodes[3].kind {
+        inner.item = "one".to_owned();
+        inner.index = None;
+    }
+    // Each end of the outer activities makes three more known, while others are out.
+    let mut bench = Bench::new(|_| None);
+    bench.slots = 20;
+    bench.submit(draft(nodes));
+    while let Some(&attempt) = bench.held.keys().next() {
+        bench.end(attempt, End::Completed, 0, "");
+    }
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Completed);
+    assert_eq!(status.summary.totals.completed, 300 + 900);
+    let n_plans = bench.planned_for.len();
+    assert!(n_plans <= 20, "{n_plans} plans");
+}
+
+#[test]
 fn items_are_kept_over_a_restart_and_a_snapshot() {
     let mut bench = Bench::new(|dispatch| match dispatch.command.join(" ").as_str() {
         "c y 1" => None,

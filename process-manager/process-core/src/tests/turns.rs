@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Assignment, Node, ProcessId, SubmitKey, Variable};
+use model::{Assignment, Node, ProcessId, Repeat, SubmitKey, Test, Variable};
 
 use super::*;
 use crate::budget::{DECISION_STEPS, SLICE_STEPS, TURNS_STEPS};
@@ -94,6 +94,39 @@ fn decisions_that_cost_little_are_counted_too() {
     assert!((most / 2..=most + 1).contains(&n_decided), "{n_decided}");
     bench.pass(1);
     assert_eq!(bench.status_of(HOGS[0]).summary.phase, Phase::Completed);
+}
+
+#[test]
+fn an_endless_loop_of_assignments_ends_by_its_limit_and_holds_nobody_up() {
+    let mut draft = assigns(1, "n + 1");
+    draft.nodes[0] = controller(NodeKind::Repeat(Box::new(Repeat {
+        test: Test::While,
+        condition: Expression("true".to_owned()),
+        index: None,
+        max_iterations: None,
+        children: ids(&[1]),
+    })));
+    let in_turns = ((TURNS_STEPS + SLICE_STEPS) / DECISION_STEPS) as usize;
+    let mut bench = Bench::new(well);
+    bench.submit_as(submission(HOGS[0], draft));
+    let mut n_wakes = 0;
+    while bench.status_of(HOGS[0]).summary.phase == Phase::Running {
+        let from = bench.events.len();
+        let at = bench.drive.next_wakeup().unwrap();
+        bench.wake(at);
+        let n_events = bench.events.len() - from;
+        assert!(n_events <= in_turns, "{n_events} of {in_turns}");
+        // Between two turns the manager answers others.
+        assert!(matches!(bench.answer(Request::List), Answer::Processes(_)));
+        n_wakes += 1;
+    }
+    assert!(n_wakes >= 5, "{n_wakes}");
+    let faults = bench.status_of(HOGS[0]).faults;
+    assert_eq!(faults[0].name, FaultName::TooManyIterations);
+    assert!(
+        faults[0].message.ends_with("after 10000 iterations"),
+        "{faults:?}"
+    );
 }
 
 #[test]

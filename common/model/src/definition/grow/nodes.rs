@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::shifted;
-use crate::definition::{Activity, Checked, Definition, Node};
+use crate::definition::{Activity, Checked, Definition, Graph, Node};
 use crate::{ActivityId, NodeId};
 
 /// The nodes beyond those of the draft.
@@ -138,6 +138,16 @@ impl Definition {
             && let Some(false) = checked.copies.is_changed.get(beyond)
         {
             checked.copies.nodes[beyond].take();
+        }
+    }
+
+    /// Lets go of the graph of a definition that has grown, which is made again when somebody asks for it. O(n)
+    /// once.
+    pub fn release_graph(&mut self) {
+        if self.0.grown.is_some()
+            && let Some(checked) = Arc::get_mut(&mut self.0)
+        {
+            checked.graph = Graph::default();
         }
     }
 
