@@ -104,6 +104,10 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             }
             NodeKind::ForEach(each) => {
                 check.expression(&each.items, None, &|| (here, "for-each.in".to_owned()));
+                if let Some(enough) = &each.complete_when {
+                    let field = || (here, "for-each.complete-when".to_owned());
+                    check.expression(enough, None, &field);
+                }
                 if let Some(key) = &each.key {
                     check.at = here;
                     check.expression(key, None, &|| (here, "for-each.key".to_owned()));

@@ -54,6 +54,9 @@ pub enum FaultName {
     /// The machine's disk took no more, of the inputs or the outputs.
     #[n(14)]
     DiskFull,
+    /// A for-each has fewer items than its `complete-when` waits for.
+    #[n(15)]
+    TooFewItems,
 }
 
 impl fmt::Display for FaultName {
@@ -74,6 +77,7 @@ impl fmt::Display for FaultName {
             FaultName::Staging => "staging",
             FaultName::Thrown(name) => name,
             FaultName::DiskFull => "disk-full",
+            FaultName::TooFewItems => "too-few-items",
         })
     }
 }

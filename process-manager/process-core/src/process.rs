@@ -3,6 +3,7 @@
 //! Definition, inputs and files come from its founding event and never change; everything else is
 //! [`ProcessState`], which a snapshot holds.
 
+mod abandoned;
 pub(crate) mod activity;
 mod apply;
 pub(crate) mod details;

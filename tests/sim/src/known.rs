@@ -10,7 +10,7 @@ use group_core::Policy;
 use model::{
     ActivityId, AttemptId, Draft, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
 };
-use process_core::record::{End, Holding};
+use process_core::record::{End, Holding, Verdict};
 use process_core::{Event, Stream};
 use simulator::Seen;
 use wire::client::Phase;
@@ -268,7 +268,8 @@ impl Durable {
                 if let Some(fault) = ended.verdict.fault() {
                     self.is_unknown |= fault.name == FaultName::OutcomeUnknown;
                 }
-                if outcome.end == End::Completed {
+                // One that nobody waits for any more may have completed.
+                if outcome.end == End::Completed && ended.verdict != Verdict::Stopped {
                     self.completed.insert(outcome.attempt.activity);
                 }
             }

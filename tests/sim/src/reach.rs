@@ -90,6 +90,14 @@ pub const UNREACHABLE: [Unreachable; 9] = [
         reason: "groups have no rules for owners",
     },
     Unreachable {
+        rule: "enough",
+        profiles: &[
+            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
+            "shares", "crowded",
+        ],
+        reason: "no process has a for-each",
+    },
+    Unreachable {
         rule: "waiting",
         profiles: &[
             "calm",

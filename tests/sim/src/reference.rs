@@ -39,6 +39,16 @@ pub struct Expected {
     /// The most slots that one of the activities that run wants: without a machine that has them it
     /// faults.
     pub cores_run: u32,
+    /// The activities that run in each of several bodies, where some of these are enough, and how many.
+    pub enough: Option<(Vec<BTreeSet<ActivityId>>, usize)>,
+}
+
+impl Expected {
+    /// True if an activity may be stopped, or never begin, because enough others have completed.
+    pub fn may_be_missed(&self, activity: ActivityId) -> bool {
+        let bodies = self.enough.iter().flat_map(|(bodies, _)| bodies);
+        bodies.into_iter().any(|body| body.contains(&activity))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +102,14 @@ pub fn expected(generated: &Generated) -> Expected {
     let running = expected.needs.keys();
     let cores = running.filter_map(|&id| Some(generated.submit.draft.activity(id)?.cores));
     expected.cores_run = cores.max().unwrap_or(0);
+    expected.enough = generated.enough.as_ref().map(|enough| {
+        let body = |root: &NodeId| {
+            let inside = root.0..root.0 + enough.len;
+            let runs = expected.needs.keys().copied();
+            runs.filter(|id| inside.contains(&id.node().0)).collect()
+        };
+        (enough.roots.iter().map(body).collect(), enough.n)
+    });
     expected.goes_on = goes_on;
     expected.faulted = faulted;
     expected
@@ -175,6 +193,7 @@ impl<'a> Interpreter<'a> {
                 outputs: Vec::new(),
                 cores_max: 0,
                 cores_run: 0,
+                enough: None,
             },
         }
     }
@@ -210,6 +229,10 @@ impl<'a> Interpreter<'a> {
                 Fate::Runs | Fate::Done => {}
             }
             before.extend(&self.before[parent.index()]);
+            if self.meaning.never.contains(&id) {
+                self.skip(id, before);
+                return true;
+            }
             if self.taken.get(&parent).is_some_and(|&taken| taken != place) {
                 self.skip(id, before);
                 return true;
@@ -299,6 +322,15 @@ impl<'a> Interpreter<'a> {
                         return false;
                     }
                     until.extend(&self.until[child.index()]);
+                }
+                if self
+                    .generated
+                    .enough
+                    .as_ref()
+                    .is_some_and(|enough| enough.of == id)
+                {
+                    // Nobody knows which of them it has waited for.
+                    until.clone_from(&self.before[id.index()]);
                 }
                 let mut children = children.iter();
                 if children.any(|child| self.fates[child.index()] == Fate::Broken) {
@@ -393,11 +425,11 @@ impl<'a> Interpreter<'a> {
             panic!("only outputs are gathered");
         };
         let instances = &self.generated.instances[&activity];
-        let width = instances.len().saturating_sub(1).to_string().len();
-        let files = instances.iter().enumerate().map(|(place, &activity)| {
+        let files = instances.iter().map(|(item, activity)| {
+            let activity = *activity;
             let source = Source::Output { activity, output };
             let file = Value::Artifact(self.artifact(source));
-            (format!("{place:0width$}"), file)
+            (item.clone(), file)
         });
         Value::Map(files.collect())
     }

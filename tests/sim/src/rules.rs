@@ -10,6 +10,7 @@ mod copies;
 mod effects;
 mod elsewhere;
 mod ending;
+mod enough;
 mod holdings;
 mod leases;
 mod once;
@@ -117,6 +118,11 @@ impl Rules {
                 "recall",
                 "recall (a recorded outcome stands where nothing has changed, and only there)",
                 Box::new(recall::Recall),
+            ),
+            entry(
+                "enough",
+                "enough (a for-each that some items are enough for waits for these, and no others)",
+                Box::new(enough::Enough),
             ),
             entry(
                 "bounded",

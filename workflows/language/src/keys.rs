@@ -58,6 +58,7 @@ pub(crate) enum Shape {
     /// An expression, or a list of values.
     Items,
     AtMost,
+    Enough,
     Iterations,
     Name,
     /// A name that expressions can use.

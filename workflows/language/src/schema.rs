@@ -1,7 +1,7 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
-use model::limits::{COPIES_MAX, ITERATIONS_MAX, PRIORITY_MAX};
+use model::limits::{COPIES_MAX, ITEMS_MAX, ITERATIONS_MAX, PRIORITY_MAX};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
@@ -89,6 +89,10 @@ fn shape(shape: Shape) -> Value {
         Shape::ForEach => table(&FOR_EACH_FORM),
         Shape::Items => json!({ "anyOf": [expression, { "type": "array" }] }),
         Shape::AtMost => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        Shape::Enough => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1, "maximum": ITEMS_MAX },
+            expression,
+        ] }),
         Shape::Iterations => {
             json!({ "type": "integer", "minimum": 1, "maximum": ITERATIONS_MAX })
         }

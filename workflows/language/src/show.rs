@@ -121,6 +121,9 @@ fn items(each: &ForEach) -> String {
             let _ = write!(text, ", at most {n_items} at the same time");
         }
     }
+    if let Some(enough) = &each.complete_when {
+        let _ = write!(text, ", until {} have completed", short(enough.0.trim()));
+    }
     text
 }
 

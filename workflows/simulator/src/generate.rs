@@ -69,8 +69,24 @@ pub struct Generated {
     pub behaviours: BTreeMap<ActivityId, Behaviour>,
     /// The most slots that one of its activities wants.
     pub cores_max: u32,
-    /// The activities that an output of the process is gathered from, by the first of them.
-    pub instances: BTreeMap<NodeId, Vec<NodeId>>,
+    /// The activities that an output of the process is gathered from, with the names of their items, by
+    /// the first of them.
+    pub instances: BTreeMap<NodeId, Vec<(String, NodeId)>>,
+    /// The bodies side by side of which some are enough, where the process has such.
+    pub enough: Option<Enough>,
+}
+
+/// Bodies side by side, of which so many are enough: nobody can say which of them complete.
+#[derive(Clone, Debug)]
+pub struct Enough {
+    /// Their controller.
+    pub of: NodeId,
+    /// Their roots.
+    pub roots: Vec<NodeId>,
+    /// Nodes of each.
+    pub len: u32,
+    /// How many are enough.
+    pub n: usize,
 }
 
 /// A process from the random numbers; `key` names it.
@@ -150,6 +166,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     let cores_max = cores.max().unwrap_or(1);
     Generated {
         instances: BTreeMap::new(),
+        enough: None,
         cores_max,
         meaning: maker.meaning,
         behaviours: maker.behaviours,

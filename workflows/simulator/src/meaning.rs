@@ -1,7 +1,7 @@
 //! The meaning of a generated process, apart from its text: its expressions as trees, which
 //! can be evaluated without the expression language.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Expression, NodeId, Template};
 
@@ -55,6 +55,8 @@ pub struct Meaning {
     pub arguments: BTreeMap<NodeId, Vec<Term>>,
     /// The process's outputs that are expressions, by their places.
     pub outputs: BTreeMap<usize, Term>,
+    /// Bodies that never begin, because enough of those before them have completed.
+    pub never: BTreeSet<NodeId>,
     /// The value of the number input.
     pub input: i64,
 }

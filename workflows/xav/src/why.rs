@@ -175,6 +175,10 @@ impl Explanation<'_> {
                 ),
                 None => format!("no branch of {} ran", self.name(*of)),
             },
+            Reason::Enough(node) => format!(
+                "{} has completed with enough of its other items",
+                self.name(*node)
+            ),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
                 format!("no other machine keeps a copy of what it made: {why}")
@@ -319,6 +323,7 @@ impl Explanation<'_> {
                 "of": self.name(*of),
                 "taken": taken.map(|taken| self.name(taken)),
             }),
+            Reason::Enough(node) => json!({ "reason": "enough", "of": self.name(*node) }),
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
             Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),

@@ -30,4 +30,8 @@ pub struct ForEach {
     /// The body, and in a process the copies of it.
     #[n(5)]
     pub children: Vec<NodeId>,
+    /// Bodies after whose success it completes, evaluated when the controller starts: the others are
+    /// stopped or never begin. All where nothing is said.
+    #[n(6)]
+    pub complete_when: Option<Expression>,
 }

@@ -42,6 +42,9 @@ pub struct Expansion {
     /// Their names; empty where they are numbered.
     #[n(2)]
     pub keys: Vec<String>,
+    /// Bodies of a for-each after whose success it completes; all where nothing is said.
+    #[n(3)]
+    pub n_enough: Option<u32>,
 }
 
 /// What a definition has become since it was submitted.
@@ -63,6 +66,7 @@ struct Bodies {
     n_items: u32,
     /// The names of the items; empty where they are numbers.
     keys: Vec<String>,
+    n_enough: Option<u32>,
 }
 
 /// A body that a node lies in.
@@ -215,6 +219,12 @@ impl Definition {
     pub fn n_items(&self, each: NodeId) -> Option<u32> {
         let bodies = self.0.grown.as_ref()?.expanded.get(&each)?;
         Some(bodies.n_items)
+    }
+
+    /// Bodies of a for-each after whose success it completes, where that is not all of them; none before
+    /// its items are known.
+    pub fn n_enough(&self, each: NodeId) -> Option<u32> {
+        self.0.grown.as_ref()?.expanded.get(&each)?.n_enough
     }
 
     /// The node of the submitted draft that a node is, or is a copy of.

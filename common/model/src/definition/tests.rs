@@ -73,6 +73,7 @@ fn parse<'a>(
                 index: None,
                 items: Expression("[1]".into()),
                 key: None,
+                complete_when: None,
                 at_most: None,
                 children,
             })),

@@ -97,6 +97,9 @@ pub enum Reason {
         #[n(1)]
         taken: Option<NodeId>,
     },
+    /// This for-each around it has completed with enough of its other items.
+    #[n(11)]
+    Enough(#[n(0)] NodeId),
 }
 
 /// The result of the search for a recorded outcome.

@@ -130,6 +130,9 @@ fn reasons(
         ActivityPhase::Sent | ActivityPhase::Completed => Vec::new(),
         ActivityPhase::Faulted => vec![Reason::Fault(Box::new(fault(process, activity)))],
         ActivityPhase::Skipped => skipped(process, activity.node()),
+        ActivityPhase::Stopped if !had_enough(process, activity.node()).is_empty() => {
+            had_enough(process, activity.node())
+        }
         ActivityPhase::Stopped => vec![Reason::Ended(process.phase().into())],
     }
 }
@@ -236,6 +239,10 @@ fn skipped(process: &Process, node: NodeId) -> Vec<Reason> {
                 .take_while(|&at| frame.node(at) == NodeState::Skipped)
                 .last()
                 .unwrap_or(node);
+            let enough = had_enough(process, top);
+            if !enough.is_empty() {
+                return enough;
+            }
             match branch_not_taken(process, top) {
                 Some(reason) => vec![reason],
                 None => false_join(process, top),
@@ -246,6 +253,18 @@ fn skipped(process: &Process, node: NodeId) -> Vec<Reason> {
             vec![Reason::Ended(process.phase().into())]
         }
     }
+}
+
+/// The for-each that has ended without the body that a skipped node lies in, if there is one.
+fn had_enough(process: &Process, node: NodeId) -> Vec<Reason> {
+    let frame = &process.state.frame;
+    let enclosing = process.definition().enclosing(node);
+    let without = enclosing
+        .filter(|around| frame.node(around.body) == NodeState::Skipped)
+        .map(|around| around.each)
+        .filter(|&each| process.definition().n_enough(each).is_some())
+        .filter(|&each| matches!(frame.node(each), NodeState::Done | NodeState::Broken));
+    without.last().map(Reason::Enough).into_iter().collect()
 }
 
 /// The `if` that a skipped node is a branch of, where not its own join kept it from running.

@@ -111,17 +111,18 @@ impl Attempts {
         }
     }
 
-    /// Tells machines to stop what a process that ends still has out.
+    /// Tells machines to stop what a process that ends still has out, or what nobody waits for.
     pub(crate) fn stop_what_is_out(&self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
         match known.phase() {
-            Phase::Faulting | Phase::Cancelling => {}
-            Phase::Running | Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
+            Phase::Running if !known.has_abandoned() => return,
+            Phase::Running | Phase::Faulting | Phase::Cancelling => {}
+            Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
         }
         let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
-        for (resource, attempt) in known.out() {
+        for (resource, attempt) in known.to_be_stopped() {
             by_machine.entry(resource).or_default().push(attempt);
         }
         for (resource, attempts) in by_machine {

@@ -44,11 +44,13 @@ pub(crate) fn expand(
     let n_steps = items.len() as u64 / ITEMS_A_STEP;
     let used = evaluator.meter.use_steps(n_steps, 0);
     used.map_err(|error| expression_fault(process, node, &error.to_string()))?;
+    let n_enough = n_enough(process, (node, each), items.len(), evaluator)?;
     let keys = keys(process, (node, each), &items, evaluator)?;
     let expanded = Expanded {
         node,
         items,
         keys,
+        n_enough,
         ..Expanded::default()
     };
     let n_bytes = process.index.items_bytes + expanded.size();
@@ -115,6 +117,47 @@ pub(crate) fn repeat(
         iterations: Some(Iterations { n_more, entries }),
         ..Expanded::default()
     })))
+}
+
+/// Bodies after whose success a for-each completes, as its `complete-when` says.
+fn n_enough(
+    process: &Process,
+    (node, each): (NodeId, &ForEach),
+    n_items: usize,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Option<u32>, Box<Fault>> {
+    let Some(complete_when) = &each.complete_when else {
+        return Ok(None);
+    };
+    let fault = |message: &str| {
+        let message = format!("`complete-when`: {message}");
+        expression_fault(process, node, &message)
+    };
+    let around = process.items(node);
+    let value = evaluator.value(complete_when, &scope(process, &around));
+    let n_enough = match value.map_err(|error| fault(&error.to_string()))? {
+        Value::Int(number) => u32::try_from(number).ok().filter(|&number| number > 0),
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Artifact(_)) => {
+            let message = format!("a {}, not a whole number", other.type_name());
+            return Err(fault(&message));
+        }
+    };
+    let Some(n_enough) = n_enough else {
+        return Err(fault("less than 1 item, or more than any list has"));
+    };
+    if n_enough as usize <= n_items {
+        return Ok(Some(n_enough));
+    }
+    let path = process.definition.path(node);
+    let message =
+        format!("{path}: `complete-when` waits for {n_enough} items, and the list has {n_items}");
+    Err(Box::new(Fault::new(FaultName::TooFewItems, message)))
 }
 
 /// The names of the items; none where they are numbered.

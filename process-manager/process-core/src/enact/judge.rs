@@ -45,6 +45,14 @@ pub(crate) fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<
         End::Completed => capture(process, &outcome),
         End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
     };
+    if process.is_abandoned(outcome.attempt.activity) {
+        return Ended {
+            outcome: outcome.into(),
+            verdict: Verdict::Stopped,
+            writes: Vec::new(),
+            flow: Flow::default(),
+        };
+    }
     let is_ending = process.phase() != Phase::Running;
     let (verdict, writes) = match (&outcome.end, captured) {
         (End::Completed, Ok(writes)) => (Verdict::Completed, writes),

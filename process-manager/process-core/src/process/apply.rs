@@ -333,6 +333,7 @@ impl Process {
                 (NodeState::Running, NodeState::Broken) => {
                     self.set_phase(activity, ActivityPhase::Faulted);
                 }
+                (NodeState::Running, NodeState::Skipped) => self.abandon(activity),
                 (_, NodeState::Skipped | NodeState::Broken) => {
                     self.set_phase(activity, ActivityPhase::Skipped);
                 }

@@ -21,6 +21,8 @@ pub(crate) struct Index {
     out: BTreeMap<(ActivityId, u32), ResourceId>,
     /// The same, by machine.
     out_at: BTreeMap<ResourceId, BTreeSet<(ActivityId, u32)>>,
+    /// Activities that are out and that nobody waits for.
+    pub(super) abandoned: BTreeSet<ActivityId>,
     pub(crate) totals: Totals,
     /// Bytes of the values of all variables.
     pub(crate) variables_bytes: usize,
@@ -147,6 +149,7 @@ impl Process {
         }
         if before == ActivityPhase::Sent {
             self.index.end((activity, number));
+            self.index.abandoned.remove(&activity);
         }
         *count(&mut self.index.totals, before) -= 1;
         *count(&mut self.index.totals, phase) += 1;
@@ -255,7 +258,10 @@ impl Process {
                     self.queue(activity);
                     self.note_fresh(activity);
                 }
-                ActivityPhase::Sent => self.index.send((activity, number), resource),
+                ActivityPhase::Sent => {
+                    self.index.send((activity, number), resource);
+                    self.note_abandoned(activity);
+                }
                 ActivityPhase::Waiting
                 | ActivityPhase::Backoff
                 | ActivityPhase::Completed

@@ -11,6 +11,7 @@ fn each(items: &str, at_most: Option<u32>, body: u32) -> Node {
         items: Expression(items.to_owned()),
         key: None,
         at_most,
+        complete_when: None,
         children: ids(&[body]),
     })))
 }
@@ -81,14 +82,14 @@ pub(super) fn lines(_: &Dispatch) -> Option<(End, i32, String)> {
     Some((End::Completed, 0, "x\ny\nz\n".to_owned()))
 }
 
-fn run(draft: Draft) -> Bench {
+pub(super) fn run(draft: Draft) -> Bench {
     let mut bench = Bench::new(lines);
     bench.submit(draft);
     bench
 }
 
 /// The paths at which the gathering activity found its files.
-fn gathered(draft: Draft) -> Vec<String> {
+pub(super) fn gathered(draft: Draft) -> Vec<String> {
     let seen = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
     let theirs = std::rc::Rc::clone(&seen);
     let mut bench = Bench::new(move |dispatch| {

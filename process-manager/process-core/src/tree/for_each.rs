@@ -3,7 +3,9 @@
 //! ```text
 //!  running --list known--> running, expanded --> the first `at-most` children
 //!      |                        |                    \--one ended--> the next child
-//!      |                        |                    \--all ended--> done, or broken if one of them is
+//!      |                        |                    |--all ended--> done, or broken if one of them is
+//!      |                        |                    |--enough done--> done, the others cut
+//!      |                        |                    \--too few can be done--> broken, the others cut
 //!      |                        \--no items--> done, the body skipped
 //!      \--the list faults--> broken
 //! ```
@@ -11,7 +13,7 @@
 
 use model::NodeId;
 
-use super::choice;
+use super::{Answer, choice, parallel};
 use crate::record::NodeState;
 
 /// Returns true if no child has begun or was skipped.
@@ -31,6 +33,28 @@ pub(super) fn next(
     let at_most = at_most.map_or(children.len(), |at_most| at_most as usize);
     let end = n_ended.saturating_add(at_most).min(children.len());
     n_begun..end.max(n_begun)
+}
+
+/// The answer to the end of a child where `n_done` of those that have ended are done, and `n_enough` of
+/// them are enough. It is not asked again once enough are done.
+pub(super) fn child_ended(
+    n_children: usize,
+    n_ended: usize,
+    (n_done, n_enough): (u32, Option<u32>),
+    is_any_broken: impl FnOnce() -> bool,
+) -> Answer {
+    let Some(n_enough) = n_enough.map(|n_enough| n_enough as usize) else {
+        return parallel::child_ended(n_children, n_ended, is_any_broken);
+    };
+    let n_done = n_done as usize;
+    let n_failed = n_ended.saturating_sub(n_done);
+    if n_done >= n_enough {
+        Answer::Finish
+    } else if n_children.saturating_sub(n_failed) < n_enough {
+        Answer::Break
+    } else {
+        Answer::Wait
+    }
 }
 
 #[cfg(test)]
@@ -59,6 +83,21 @@ mod tests {
         // Two that end in one transition make room for two.
         assert_eq!(next(&CHILDREN, Some(2), 2, states(&[done; 2])), 2..4);
         assert_eq!(next(&CHILDREN, Some(2), 4, states(&[done; 4])), 4..4);
+    }
+
+    #[test]
+    fn it_ends_when_enough_are_done_or_too_few_can_be() {
+        let never = || unreachable!("nobody looks at the children");
+        let ended = |n_ended, n_done| child_ended(5, n_ended, (n_done, Some(3)), never);
+        assert_eq!(ended(2, 2), Answer::Wait);
+        assert_eq!(ended(3, 3), Answer::Finish);
+        assert_eq!(ended(4, 2), Answer::Wait);
+        assert_eq!(ended(5, 3), Answer::Finish);
+        assert_eq!(ended(3, 0), Answer::Break);
+        assert_eq!(ended(4, 1), Answer::Break);
+        // Without a number all count.
+        assert_eq!(child_ended(2, 2, (0, None), || true), Answer::Break);
+        assert_eq!(child_ended(2, 2, (0, None), || false), Answer::Finish);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! journal does not depend on the rules of the version that replays it. The counters and the agenda
 //! follow from the states, so snapshots hold the states alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minicbor::{Decode, Encode};
 use model::{Definition, Join, NodeId, NodeKind};
@@ -52,6 +52,9 @@ pub(crate) struct Frame {
     /// Children of the node that have ended.
     #[cbor(skip)]
     n_ended: Vec<u32>,
+    /// Bodies that are done, of each for-each that does not wait for all of them.
+    #[cbor(skip)]
+    n_done: BTreeMap<NodeId, u32>,
     #[cbor(skip)]
     agenda: BTreeSet<Decision>,
 }
@@ -84,9 +87,12 @@ impl Frame {
         let n_open = |node| definition.incoming(node).iter().filter(is_open).count() as u32;
         self.n_open_links = nodes().map(n_open).collect();
         let mut n_ended = vec![0; n_nodes];
-        for node in nodes().filter(|&node| self.node(node).has_ended()) {
-            if let Some(parent) = definition.parent(node) {
+        self.n_done.clear();
+        for node in (0..n_nodes as u32).map(NodeId) {
+            let state = self.node(node);
+            if let Some(parent) = definition.parent(node).filter(|_| state.has_ended()) {
                 n_ended[parent.index()] += 1;
+                self.count_done(definition, parent, state);
             }
         }
         self.n_ended = n_ended;
@@ -136,6 +142,7 @@ impl Frame {
                 && let Some(parent) = definition.parent(node)
             {
                 self.n_ended[parent.index()] += 1;
+                self.count_done(definition, parent, to);
             }
             self.forget_decisions(definition, node, from);
             moved(Moved { node, from, to });
@@ -155,6 +162,13 @@ impl Frame {
                 // After an iteration there may be another one.
                 self.note_decisions(definition, parent);
             }
+        }
+    }
+
+    /// A child has ended in this state.
+    fn count_done(&mut self, definition: &Definition, parent: NodeId, state: NodeState) {
+        if state == NodeState::Done && definition.n_enough(parent).is_some() {
+            *self.n_done.entry(parent).or_default() += 1;
         }
     }
 
@@ -280,6 +294,11 @@ impl Frame {
     /// Children of a node that have ended.
     pub(crate) fn n_ended(&self, node: NodeId) -> u32 {
         self.n_ended[node.index()]
+    }
+
+    /// Bodies of a for-each that are done, where it does not wait for all of them.
+    pub(crate) fn n_done(&self, each: NodeId) -> u32 {
+        self.n_done.get(&each).copied().unwrap_or(0)
     }
 
     /// Entries of a snapshot, about: a byte or two for each node, so they count little.

@@ -26,6 +26,8 @@ pub(crate) struct Transition<'a> {
     n_links_known: BTreeMap<NodeId, u32>,
     /// Children of a node that have ended in this transition.
     n_ended: BTreeMap<NodeId, u32>,
+    /// Bodies that are done with this transition, of a for-each that does not wait for all of them.
+    n_done: BTreeMap<NodeId, u32>,
     queue: VecDeque<Signal>,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Transition<'a> {
             links: BTreeMap::new(),
             n_links_known: BTreeMap::new(),
             n_ended: BTreeMap::new(),
+            n_done: BTreeMap::new(),
             queue: VecDeque::new(),
         }
     }
@@ -282,6 +285,28 @@ impl<'a> Transition<'a> {
         }
     }
 
+    /// Nothing of these bodies goes on: what runs is skipped too, and its attempts are stopped.
+    fn abandon(&mut self, bodies: &[NodeId]) {
+        let has_ended = |body: &&NodeId| self.node(**body).has_ended();
+        let mut open: Vec<NodeId> = bodies
+            .iter()
+            .filter(|body| !has_ended(body))
+            .copied()
+            .collect();
+        while let Some(below) = open.pop() {
+            if !self.node(below).has_ended() {
+                self.move_to(below, NodeState::Skipped);
+            }
+            // A link of what has ended may still wait for its condition, which nobody asks for any more.
+            for &number in self.definition.outgoing(below) {
+                if self.link_state(number) == LinkState::Unknown {
+                    self.queue.push_back(Signal::Link(number, LinkState::False));
+                }
+            }
+            open.extend_from_slice(self.definition.node(below).children());
+        }
+    }
+
     fn finished(&mut self, node: NodeId) {
         if self.node(node) != NodeState::Running {
             return;
@@ -316,10 +341,20 @@ impl<'a> Transition<'a> {
             }
             NodeKind::If { .. } => choice::child_ended(self.node(node)),
             NodeKind::ForEach(each) => {
-                self.begin_items(parent);
                 let is_broken = |child: &NodeId| self.node(*child) == NodeState::Broken;
                 let is_any_broken = || each.children.iter().any(is_broken);
-                parallel::child_ended(each.children.len(), n_ended, is_any_broken)
+                let n_enough = self.definition.n_enough(parent);
+                let done = (self.n_done(parent), n_enough);
+                let n_children = each.children.len();
+                let answer = for_each::child_ended(n_children, n_ended, done, is_any_broken);
+                match answer {
+                    Answer::Wait => self.begin_items(parent),
+                    Answer::Finish | Answer::Break if n_enough.is_some() => {
+                        self.abandon(&each.children);
+                    }
+                    Answer::Enable(_) | Answer::Finish | Answer::Break => {}
+                }
+                answer
             }
             NodeKind::Repeat(_) => repeat::child_ended(self.node(node)),
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => Answer::Wait,
@@ -352,6 +387,9 @@ impl<'a> Transition<'a> {
             && let Some(parent) = self.definition.parent(node)
         {
             *self.n_ended.entry(parent).or_default() += 1;
+            if state == NodeState::Done && self.definition.n_enough(parent).is_some() {
+                *self.n_done.entry(parent).or_default() += 1;
+            }
         }
     }
 
@@ -372,6 +410,10 @@ impl<'a> Transition<'a> {
 
     fn n_ended(&self, node: NodeId) -> u32 {
         self.frame.n_ended(node) + self.n_ended.get(&node).copied().unwrap_or(0)
+    }
+
+    fn n_done(&self, each: NodeId) -> u32 {
+        self.frame.n_done(each) + self.n_done.get(&each).copied().unwrap_or(0)
     }
 
     fn has_link(&self, node: NodeId, state: LinkState) -> bool {

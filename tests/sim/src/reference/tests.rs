@@ -111,6 +111,7 @@ fn process() -> Generated {
         meaning,
         behaviours: BTreeMap::new(),
         instances: BTreeMap::new(),
+        enough: None,
         cores_max: 1,
     }
 }

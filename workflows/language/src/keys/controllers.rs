@@ -212,7 +212,12 @@ pub(crate) const FOR_EACH_FORM: Table = Table {
             Shape::AtMost,
             "Items that are done at the same time",
         ),
+        key(
+            "complete-when",
+            Shape::Enough,
+            "Items after whose success it completes, stopping the others; all where nothing is said",
+        ),
         must("do", Shape::Block, "What is done for each item"),
     ],
-    later: &["complete-when"],
+    later: &[],
 };

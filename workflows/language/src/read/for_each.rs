@@ -1,6 +1,6 @@
 //! Bodies that are done for each item of a list.
 
-use model::limits::EXPRESSION_BYTES_MAX;
+use model::limits::{EXPRESSION_BYTES_MAX, ITEMS_MAX};
 use model::{Draft, Expression, ForEach, Join, Node, NodeId, NodeKind, Type};
 
 use super::Reader;
@@ -34,6 +34,7 @@ impl Reader<'_, '_> {
             let hint = "`parallel: false` is one after another: leave one of the two out";
             self.hint(place, message, hint);
         }
+        let complete_when = get("complete-when").and_then(|at| self.enough(at, get("in")));
         let body = self.block(at, get("do"));
         NodeKind::ForEach(Box::new(ForEach {
             // Placeholders where they are wanting or wrong, which has been said.
@@ -46,7 +47,40 @@ impl Reader<'_, '_> {
                 false => Some(1),
             },
             children: vec![body],
+            complete_when,
         }))
+    }
+
+    /// The number of items that are enough: written out, or an expression.
+    fn enough(&mut self, at: Id, items: Option<Id>) -> Option<Expression> {
+        let wanted = "a whole number or `${...}`";
+        let Some(number) = self.tree.integer::<i64>(at) else {
+            let text = self.tree.text(at).unwrap_or_default();
+            if text.contains("${") {
+                return self.expression(at, wanted);
+            }
+            let error = self.expected(at, wanted);
+            self.add(
+                error.hint(
+                    "`complete-when: 3` completes when three items have, and stops the others",
+                ),
+            );
+            return None;
+        };
+        if !(1..=ITEMS_MAX as i64).contains(&number) {
+            let message = format!("{number} items; 1 to {ITEMS_MAX}");
+            self.hint(at, message, "leave it out to wait for all of them");
+            return None;
+        }
+        let n_items = items
+            .and_then(|items| self.tree.list(items))
+            .map(<[Id]>::len);
+        if let Some(n_items) = n_items.filter(|&n_items| number > n_items as i64) {
+            let message = format!("{number} items of a list of {n_items}");
+            self.hint(at, message, "leave it out to wait for all of them");
+            return None;
+        }
+        Some(Expression(number.to_string()))
     }
 
     /// The list of a for-each.

@@ -133,6 +133,9 @@ fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) 
             if let Some(at_most) = each.at_most {
                 put("at_most", at_most.into());
             }
+            if let Some(enough) = &each.complete_when {
+                put("complete_when", format!("${{{}}}", enough.0).into());
+            }
             put("children", children.into());
         }
         NodeKind::Repeat(repeat) => {

@@ -176,7 +176,7 @@ fn check(steps: &str, expected: &[&str]) {
 #[test]
 fn the_keys_are_strict() {
     check(
-        "    - for-each:\n      item: x\n    - for-each: { itm: x, in: \"${v}\", complete-when: 3, do: { activity: a, run: [\"${x}\"] } }\n    \
+        "    - for-each:\n      item: x\n    - for-each: { itm: x, in: \"${v}\", complete-when: text, do: { activity: a, run: [\"${x}\"] } }\n    \
          - for-each: {}\n    - for-each: { item: x, in: v, do: [] }\n    \
          - for-each: { item: y, in: 5, key: y, parallel: maybe, at-most: few, do: { emty: } }\n    \
          - for-each: [1]",
@@ -185,7 +185,7 @@ fn the_keys_are_strict() {
             "8:7: unknown key `item` (a for-each has `for-each`, `name`, `join`)",
             "9:19: unknown key `itm` (did you mean `item`?)",
             "9:19: a for-each without `item` (`item`: the name by which expressions of the body read the item)",
-            "9:39: `complete-when` is part of the language, but this version does not run it",
+            "9:54: text where a whole number or `${...}` is expected (`complete-when: 3` completes when three items have, and stops the others)",
             "10:17: a for-each without `item` (`item`: the name by which expressions of the body read the item)",
             "10:17: a for-each without `in` (`in`: the list: `${...}`, or its items written out)",
             "10:17: a for-each without `do` (`do`: what is done for each item)",
@@ -223,6 +223,19 @@ fn the_list_and_the_names_are_checked() {
             "11:37: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
             "12:63: 2 items at the same time where `parallel` is false (`parallel: false` is one after another: leave one of the two out)",
             "12:90: `x` is an item, or an index, of a body around",
+        ],
+    );
+    check(
+        "    - for-each: { item: x, in: [1, 2], complete-when: 3, do: { empty: } }\n    \
+         - for-each: { item: x, in: \"${ v }\", complete-when: 0, do: { empty: } }\n    \
+         - for-each: { item: x, in: \"${ v }\", complete-when: [1], do: { empty: } }\n    \
+         - for-each: { item: x, in: \"${ v }\", complete-when: \"${ x + w }\", do: { empty: } }",
+        &[
+            "7:55: 3 items of a list of 2 (leave it out to wait for all of them)",
+            "8:57: 0 items; 1 to 200000 (leave it out to wait for all of them)",
+            "9:57: a list where a whole number or `${...}` is expected (`complete-when: 3` completes when three items have, and stops the others)",
+            "10:61: no variable is called `x` (did you mean `v`?)",
+            "10:65: no variable is called `w` (did you mean `v`?)",
         ],
     );
     let long = format!(

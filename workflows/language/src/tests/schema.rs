@@ -179,7 +179,7 @@ fn example(table: &Table, key: &str) -> String {
             "{ name: x, join: any, switch: [{ case: '${ v > 1 }', do: { empty: } }, { default: { empty: } }] }",
         ),
         ("a for-each", _) => step(
-            "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, do: [{ empty: }] } }",
+            "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, complete-when: 1, do: [{ empty: }] } }",
         ),
         ("a while", _) => step(
             "{ name: x, join: any, while: '${ i < 3 }', index: i, max-iterations: 5, do: [{ empty: }] }",

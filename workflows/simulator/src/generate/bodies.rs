@@ -11,7 +11,7 @@ use model::{
 };
 
 use self::repeat::Repeated;
-use super::{Generated, behind};
+use super::{Enough, Generated, behind};
 use crate::meaning::{Condition, Meaning, Term};
 use crate::random::{Random, Rate};
 
@@ -23,6 +23,9 @@ const ITEMS: [(u64, u64); 4] = [(1, 3), (2, 5), (8, 12), (0, 1)];
 const REPEATED: Rate = Rate::percent(50);
 /// Bodies of a `for-each` that run one after another, where no fault lets a process go on.
 const IN_A_ROW: Rate = Rate::percent(25);
+
+/// A `for-each` that some of its items may be enough for.
+const ENOUGH: Rate = Rate::percent(60);
 
 /// A process with a `for-each` or a loop.
 #[derive(Clone, Debug)]
@@ -40,6 +43,8 @@ struct Body {
     len: u32,
     items: Vec<i64>,
     at_most: Option<u32>,
+    /// Items that are enough.
+    n_enough: Option<usize>,
     /// The loop, where the controller is one: the items are the numbers of its iterations.
     repeated: Option<Repeated>,
 }
@@ -65,12 +70,19 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
             (false, 0) => Some(random.between(2, 4) as u32),
             (false, _) => None,
         },
+        n_enough: None,
         repeated: None,
     };
     let mut moved = generated.clone();
     body.insert(&mut moved);
     if !generated.submit.keep_going && random.happens(REPEATED) {
         body.repeat(random, &moved.submit.draft);
+    } else if n_items > 0 && random.happens(ENOUGH) {
+        let n_enough = random.between(1, n_items) as usize;
+        body.n_enough = Some(match body.may_miss_some(&moved) {
+            true => n_enough,
+            false => body.items.len(),
+        });
     }
     Some(Folded {
         submitted: body.submitted(moved.clone()),
@@ -151,6 +163,47 @@ impl Body {
         }
     }
 
+    /// Returns true if it is known what follows where only some of the items complete: they are the first
+    /// ones, or nobody asks which they are.
+    fn may_miss_some(&self, generated: &Generated) -> bool {
+        if self.at_most == Some(1) {
+            return true;
+        }
+        let draft = &generated.submit.draft;
+        let of_body = |source: Source| matches!(source, Source::Output { activity, .. } if self.holds(activity));
+        let fails = |node: NodeId| {
+            let behaviour = generated.behaviours.get(&model::ActivityId(node.0));
+            behaviour.is_some_and(|behaviour| behaviour.n_failing > 0)
+        };
+        let is_read = draft
+            .nodes
+            .iter()
+            .enumerate()
+            .any(|(index, node)| match &node.kind {
+                NodeKind::Activity(activity) if !self.holds(NodeId(index as u32)) => {
+                    activity.inputs.iter().any(|staged| of_body(staged.source))
+                }
+                NodeKind::Activity(_)
+                | NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::If { .. }
+                | NodeKind::ForEach(_)
+                | NodeKind::Repeat(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => false,
+            });
+        let is_given = draft.outputs.iter().any(|output| match output.source {
+            OutputSource::Produced(source) | OutputSource::Gathered(source) => of_body(source),
+            OutputSource::Expression(_) => false,
+        });
+        !is_read && !is_given && !self.inside().any(fails)
+    }
+
+    /// Bodies of which the files are read: the first ones, where those are enough.
+    fn n_read(&self) -> usize {
+        self.n_enough.unwrap_or(self.items.len())
+    }
+
     /// The nodes of the body, behind the controller.
     fn inside(&self) -> impl Iterator<Item = NodeId> + use<> {
         (self.root.0 + 1..self.root.0 + 1 + self.len).map(NodeId)
@@ -176,6 +229,7 @@ impl Body {
                 key: None,
                 at_most: self.at_most,
                 children: vec![NodeId(self.root.0 + 1)],
+                complete_when: self.n_enough.map(|n| Expression(n.to_string())),
             }));
         }
         for index in 0..draft.nodes.len() {
@@ -252,6 +306,19 @@ impl Body {
             },
         };
         generated.submit.draft.nodes[self.root.index()].kind = kind;
+        if let Some(n) = self.n_enough.filter(|&n| n < self.items.len()) {
+            match self.at_most {
+                Some(1) => generated.meaning.never.extend(&roots[n..]),
+                Some(_) | None => {
+                    generated.enough = Some(Enough {
+                        of: self.root,
+                        roots: roots.clone(),
+                        len: self.len,
+                        n,
+                    });
+                }
+            }
+        }
         self.gather(&mut generated, &roots);
         generated
     }
@@ -276,8 +343,11 @@ impl Body {
             return self.read_last(&mut generated.submit.draft, last, roots);
         }
         let instances = |activity: NodeId| {
-            let roots = roots.iter().take(self.items.len());
-            roots.map(move |&root| NodeId(activity.0 + shift_of(root)))
+            let roots = roots.iter().take(self.n_read()).enumerate();
+            roots.map(move |(place, &root)| {
+                let item = format!("{place:0width$}");
+                (item, NodeId(activity.0 + shift_of(root)))
+            })
         };
         let n_nodes = generated.submit.draft.nodes.len() as u32;
         let is_copy = |node: NodeId| roots[1..].first().is_some_and(|&first| node >= first);
@@ -296,16 +366,12 @@ impl Body {
                     inputs.push(staged);
                     continue;
                 }
-                inputs.extend(
-                    instances(activity)
-                        .enumerate()
-                        .map(|(place, activity)| Staged {
-                            path: format!("{}/{place:0width$}.txt", staged.path),
-                            source: Source::Output { activity, output },
-                            gathers: false,
-                            carried: None,
-                        }),
-                );
+                inputs.extend(instances(activity).map(|(item, activity)| Staged {
+                    path: format!("{}/{item}.txt", staged.path),
+                    source: Source::Output { activity, output },
+                    gathers: false,
+                    carried: None,
+                }));
             }
             activity.inputs = inputs;
         }

@@ -111,6 +111,9 @@ pub(super) fn check_for_each(each: &ForEach, id: NodeId, problems: &mut Problems
     if let Some(key) = &each.key {
         check_expression(key, here, "for-each.key", problems);
     }
+    if let Some(complete_when) = &each.complete_when {
+        check_expression(complete_when, here, "for-each.complete-when", problems);
+    }
     if each.at_most == Some(0) {
         let message = "0 items at the same time; 1 or more";
         problems.add(here, "for-each.at-most", message);

@@ -24,6 +24,7 @@ impl Checked {
             each,
             n_items,
             keys,
+            n_enough,
         }: &Expansion,
         around: &[Shift],
         suffix: &str,
@@ -113,6 +114,7 @@ impl Checked {
         let bodies = grown.expanded.entry(each).or_insert_with(|| Bodies {
             n_items: 0,
             keys: keys.clone(),
+            n_enough: *n_enough,
         });
         bodies.n_items += n_items;
         self.grown = Some(grown);

@@ -6,6 +6,7 @@ use super::*;
 
 fn expansion(each: u32, n_items: u32, keys: &[&str]) -> Expansion {
     Expansion {
+        n_enough: None,
         each: NodeId(each),
         n_items,
         keys: keys.iter().map(|&key| key.to_owned()).collect(),

@@ -18,6 +18,9 @@ pub struct Expanded {
     /// Iterations, where the controller is a loop.
     #[n(3)]
     pub iterations: Option<Iterations>,
+    /// Bodies after whose success the for-each completes; all where nothing is said.
+    #[n(4)]
+    pub n_enough: Option<u32>,
 }
 
 /// Further iterations of a loop.
@@ -39,6 +42,7 @@ impl Expanded {
             each: self.node,
             n_items: self.items.len() as u32 + self.n_iterations(),
             keys: self.keys.clone(),
+            n_enough: self.n_enough,
         }
     }
 

@@ -178,6 +178,7 @@ struct Each {
     has_index: bool,
     has_key: bool,
     at_most: Option<u32>,
+    complete_when: Option<u32>,
 }
 
 prop_compose! {
@@ -186,8 +187,9 @@ prop_compose! {
         has_index in any::<bool>(),
         has_key in any::<bool>(),
         at_most in prop::option::of(1u32..4),
+        complete_when in prop::option::of(1u32..4),
     ) -> Each {
-        Each { of_files, has_index, has_key, at_most }
+        Each { of_files, has_index, has_key, at_most, complete_when }
     }
 }
 
@@ -342,6 +344,14 @@ fn plant(tree: &Tree, before: &[(Source, bool)], nodes: &mut Vec<Node>) -> NodeI
                 }),
                 index,
                 at_most: each.at_most,
+                complete_when: each.complete_when.map(|number| {
+                    // As a number, and as an expression.
+                    Expression(if number == 3 {
+                        " size(inputs.reads) - 1".to_owned()
+                    } else {
+                        number.to_string()
+                    })
+                }),
                 children: vec![plant(body, &read, nodes)],
             }))
         }

@@ -55,6 +55,12 @@ pub(super) fn for_each(each: &ForEach, level: usize) -> impl DoubleEndedIterator
         1 => "parallel: false".to_owned(),
         at_most => format!("at-most: {at_most}"),
     }));
+    lines.extend(each.complete_when.iter().map(|enough| {
+        let number = enough.0.parse::<u32>().ok();
+        let number = number.filter(|number| number.to_string() == enough.0);
+        let written = number.map_or_else(|| expression(enough), |number| number.to_string());
+        format!("complete-when: {written}")
+    }));
     lines.push("do:".to_owned());
     let lines = lines.into_iter().map(move |line| Open::Line(level, line));
     let body = each.children.iter();

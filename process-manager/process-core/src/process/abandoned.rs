@@ -1,0 +1,52 @@
+//! Activities that nobody waits for any more: their for-each has completed without them. What is out of
+//! them is stopped, and its end changes nothing but their phase.
+
+use model::{ActivityId, AttemptId};
+
+use crate::process::Process;
+use crate::record::{ActivityPhase, NodeState};
+
+impl Process {
+    /// Its for-each has completed without it.
+    pub(super) fn abandon(&mut self, activity: ActivityId) {
+        match self.activity(activity).phase {
+            ActivityPhase::Waiting | ActivityPhase::Ready => {
+                self.set_phase(activity, ActivityPhase::Skipped);
+            }
+            ActivityPhase::Backoff => {
+                self.activity_mut(activity).details_mut().backoff = None;
+                self.set_phase(activity, ActivityPhase::Stopped);
+            }
+            ActivityPhase::Sent => self.note_abandoned(activity),
+            ActivityPhase::Completed
+            | ActivityPhase::Faulted
+            | ActivityPhase::Skipped
+            | ActivityPhase::Stopped => {}
+        }
+    }
+
+    /// Notes that an activity is out which nobody waits for.
+    pub(super) fn note_abandoned(&mut self, activity: ActivityId) {
+        if self.state.frame.node(activity.node()) == NodeState::Skipped {
+            self.index.abandoned.insert(activity);
+        }
+    }
+
+    /// Returns true if nobody waits for this activity, which is still out.
+    pub(crate) fn is_abandoned(&self, activity: ActivityId) -> bool {
+        self.index.abandoned.contains(&activity)
+    }
+
+    /// Returns true if such an activity is out.
+    pub(crate) fn has_abandoned(&self) -> bool {
+        !self.index.abandoned.is_empty()
+    }
+
+    /// The attempts that are to be stopped: all where the process is ending, else those that nobody waits
+    /// for.
+    pub(crate) fn to_be_stopped(&self) -> impl Iterator<Item = (model::ResourceId, AttemptId)> {
+        let all = self.phase() != crate::record::Phase::Running;
+        let out = self.out();
+        out.filter(move |(_, attempt)| all || self.is_abandoned(attempt.activity))
+    }
+}

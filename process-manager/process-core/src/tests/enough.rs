@@ -1,0 +1,152 @@
+//! `complete-when`: a for-each that completes with some of its items.
+
+use super::for_each::{lines, process, run};
+use super::*;
+use model::ActivityId;
+
+/// `s(a f(s(b c)) d)` as [`process`] has it, which completes when so many items have.
+fn enough(items: &str, at_most: Option<u32>, n_enough: &str) -> Draft {
+    let mut draft = process(items, at_most);
+    if let NodeKind::ForEach(each) = &mut draft.nodes[2].kind {
+        each.complete_when = Some(Expression(n_enough.to_owned()));
+    }
+    draft
+}
+
+/// `c x 0` and `c y 1` go on until they are told to end.
+fn held(dispatch: &Dispatch) -> Option<(End, i32, String)> {
+    match dispatch.command.join(" ").as_str() {
+        "c x 0" | "c y 1" => None,
+        _ => lines(dispatch),
+    }
+}
+
+fn fault(draft: Draft) -> (FaultName, String) {
+    let status = run(draft).status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    (
+        status.faults[0].name.clone(),
+        status.faults[0].message.clone(),
+    )
+}
+
+#[test]
+fn one_after_another_the_first_ones_are_enough() {
+    let mut bench = run(enough("found", Some(1), "size(found) - 1"));
+    let ran = ["a", "b x 0", "c x 0", "b y 1", "c y 1", "d"];
+    assert_eq!(bench.started, ran);
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    assert_eq!(
+        bench.phases(KEY),
+        [
+            "completed",
+            "completed",
+            "completed",
+            "completed",
+            "completed",
+            "skipped",
+            "skipped",
+            "completed"
+        ]
+    );
+    snapshots_hold(&bench, KEY);
+}
+
+#[test]
+fn what_runs_of_the_other_items_is_stopped() {
+    let mut bench = Bench::new(held);
+    bench.slots = 8;
+    bench.submit(enough("found", None, "1"));
+    bench.run();
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Completed);
+    let why = |bench: &mut Bench, activity| match bench.answer(Request::Why {
+        process: KEY.process(),
+        activity: ActivityId(activity),
+    }) {
+        Answer::Why(why) => why.reasons,
+        other => panic!("{other:?}"),
+    };
+    let stopped: Vec<ActivityId> = status
+        .activities
+        .iter()
+        .filter(|one| one.phase.word() == "stopped")
+        .map(|one| one.activity)
+        .collect();
+    // `c` of the two first items: the last one was enough.
+    assert_eq!(stopped.len(), 2);
+    for activity in stopped {
+        let reasons = why(&mut bench, activity.0);
+        assert_eq!(reasons, [wire::client::Reason::Enough(NodeId(2))]);
+    }
+    snapshots_hold(&bench, KEY);
+}
+
+#[test]
+fn a_stop_outlives_a_restart_and_the_process_waits_for_it() {
+    let mut bench = Bench::new(held);
+    bench.slots = 8;
+    bench.submit(enough("found", None, "1"));
+    // All has ended but what is to be stopped.
+    assert_eq!(bench.started.last().unwrap(), "d");
+    assert_eq!(bench.status().summary.phase, Phase::Running);
+    bench.restart();
+    assert_eq!(bench.status().summary.phase, Phase::Running);
+    bench.run();
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    let phases = bench.phases(KEY);
+    assert_eq!(phases.iter().filter(|one| **one == "stopped").count(), 2);
+}
+
+#[test]
+fn only_what_enough_items_produced_is_gathered() {
+    let paths = super::for_each::gathered(enough("found", Some(1), "2"));
+    assert_eq!(paths, ["parts/0.tar.gz", "parts/1.tar.gz"]);
+}
+
+#[test]
+fn more_items_than_there_are_and_numbers_that_are_none_are_faults() {
+    let few = fault(enough("found", None, "4"));
+    assert_eq!(few.0, FaultName::TooFewItems);
+    assert!(
+        few.1
+            .ends_with("`complete-when` waits for 4 items, and the list has 3"),
+        "{few:?}"
+    );
+    assert_eq!(fault(enough("[]", None, "1")).0, FaultName::TooFewItems);
+    let wrong = |text: &str| {
+        let (name, message) = fault(enough("found", None, text));
+        assert_eq!(name, FaultName::Expression);
+        message
+    };
+    assert!(wrong("\"two\"").ends_with("`complete-when`: a string, not a whole number"));
+    assert!(wrong("0").ends_with("`complete-when`: less than 1 item, or more than any list has"));
+}
+
+/// The process that goes on after the faults of these commands.
+fn keep_going(draft: Draft, faulty: &'static [&'static str]) -> Bench {
+    let mut bench =
+        Bench::new(
+            move |dispatch| match faulty.contains(&dispatch.command.join(" ").as_str()) {
+                true => Some((failed(FaultName::ExitCode), 1, String::new())),
+                false => lines(dispatch),
+            },
+        );
+    bench.submit_as(wire::client::Submit {
+        keep_going: true,
+        ..submission(KEY, draft)
+    });
+    bench
+}
+
+#[test]
+fn where_a_process_goes_on_items_that_fault_do_not_count() {
+    let mut bench = keep_going(enough("found", Some(1), "2"), &["b x 0"]);
+    let ran = ["a", "b x 0", "b y 1", "c y 1", "b z 2", "c z 2", "d"];
+    assert_eq!(bench.started, ran);
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+    // Too few can complete: the others do not begin, and what gathers them is broken.
+    let mut bench = keep_going(enough("found", Some(1), "2"), &["b x 0", "b y 1"]);
+    assert_eq!(bench.started, ["a", "b x 0", "b y 1"]);
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+}
