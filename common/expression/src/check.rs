@@ -9,6 +9,7 @@ use model::{
 
 use crate::parse::NameKind;
 use crate::text::{Piece, Pieces};
+use crate::token::ALL;
 use crate::{ExpressionError, Program, Programs, nearest, shell};
 
 /// A problem with an expression of a definition.
@@ -37,6 +38,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
         variables: draft
             .variables
             .iter()
+            .filter(|variable| variable.of.is_none())
             .map(|variable| variable.name.as_str())
             .collect(),
         inputs: draft
@@ -47,6 +49,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
         draft,
         around: around(draft),
         at: None,
+        inside: None,
         programs: Programs::default(),
         findings: Vec::new(),
     };
@@ -78,6 +81,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
         let id = NodeId(index as u32);
         let here = Some(id);
         check.at = check.around[index];
+        check.inside = check.at;
         if let Join::When(expression) = &node.join {
             let first = incoming.partition_point(|(to, _)| *to < id);
             let links: Vec<&str> = incoming[first..]
@@ -175,6 +179,8 @@ struct Check<'a> {
     around: Vec<Option<NodeId>>,
     /// The for-each or loop whose item and index can be read where the check is.
     at: Option<NodeId>,
+    /// The for-each or loop whose body has it: its variables can be read.
+    inside: Option<NodeId>,
     /// The same expression is often used in many places.
     programs: Programs,
     findings: Vec<Finding>,
@@ -200,6 +206,101 @@ impl Check<'_> {
             };
             item.into_iter().chain(index)
         })
+    }
+
+    /// The variables of the bodies around.
+    fn own_variables(&self) -> impl Iterator<Item = &str> {
+        let around = || std::iter::successors(self.inside, |id| self.around[id.index()]);
+        let variables = self.draft.variables.iter();
+        let own = variables.filter(move |one| one.of.is_some_and(|of| around().any(|at| at == of)));
+        own.map(|variable| variable.name.as_str())
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.variables.contains(name)
+            || self.items().any(|item| item == name)
+            || self.own_variables().any(|own| own == name)
+    }
+
+    /// The problem with `step[*].variable`, and its correction.
+    fn gathered(&self, written: &str) -> Option<(String, Option<String>)> {
+        let (step, name) = written.split_once(ALL).unwrap_or_default();
+        let mut variables = self.draft.variables.iter();
+        let Some(variable) = variables.find(|variable| variable.name == name) else {
+            let owned = self.draft.variables.iter().filter(|one| one.of.is_some());
+            let owned: Vec<&str> = owned.map(|one| one.name.as_str()).collect();
+            let hint = meant(name, &format!("{step}{ALL}"), owned.iter());
+            let hint = hint.or_else(|| {
+                let files = "`[*]` of a file stands in `inputs:` or `outputs:`, without `${ }`";
+                Some(files.to_owned())
+            });
+            return Some((format!("no body has a variable `{name}`"), hint));
+        };
+        let Some(of) = variable.of else {
+            let message = format!("`{name}` is a variable of the process, so there is one of it");
+            return Some((message, Some(format!("write `{name}`"))));
+        };
+        let mut around = std::iter::successors(self.inside, |id| self.around[id.index()]);
+        if around.any(|at| at == of) {
+            let message = format!("`{written}` is read inside of the body that has `{name}`");
+            return Some((
+                message,
+                Some(format!("write `{name}` for that of the same item")),
+            ));
+        }
+        let named = |id: &NodeId| self.draft.nodes[id.index()].name == step;
+        let is_inside = |id: &NodeId| {
+            let around = self.around[id.index()];
+            let mut around = std::iter::successors(around, |id| self.around[id.index()]);
+            *id == of || around.any(|at| at == of)
+        };
+        let mut all = (0..self.draft.nodes.len() as u32).map(NodeId);
+        if all.any(|id| named(&id) && is_inside(&id)) {
+            return None;
+        }
+        let message = format!("`{step}` is no step of the body that has `{name}`");
+        Some((
+            message,
+            self.all_of(of, name).map(|all| format!("write `{all}`")),
+        ))
+    }
+
+    /// The values of a variable of a body, as they are written: by the step that captures into it, or by
+    /// another one that has a name.
+    fn all_of(&self, of: NodeId, name: &str) -> Option<String> {
+        let place = self
+            .draft
+            .variables
+            .iter()
+            .position(|one| one.name == name)?;
+        let captures = |node: &model::Node| match &node.kind {
+            NodeKind::Activity(activity) => {
+                let streams = [activity.stdout, activity.stderr];
+                let mut captures = streams.into_iter().flatten();
+                captures.any(|capture| capture.variable as usize == place)
+            }
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::ForEach(_)
+            | NodeKind::Repeat(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => false,
+        };
+        let controller = &self.draft.nodes[of.index()];
+        let step = self.draft.nodes.iter().find(|node| captures(node));
+        let step = step.unwrap_or(controller);
+        (!step.name.is_empty()).then(|| format!("{}{ALL}{name}", step.name))
+    }
+
+    /// The hint for a variable of a body that is read outside of it.
+    fn of_body(&self, name: &str) -> Option<(String, Option<String>)> {
+        let mut variables = self.draft.variables.iter();
+        let of = variables.find(|variable| variable.name == name)?.of?;
+        let message = format!("`{name}` is a variable of a body, and is read outside of it");
+        let all = self.all_of(of, name);
+        let hint = all.map(|all| format!("write `{all}` for the values of all items"));
+        Some((message, hint))
     }
 
     fn expression(&mut self, expression: &Expression, links: Option<&[&str]>, place: &PlaceOf<'_>) {
@@ -251,10 +352,16 @@ impl Check<'_> {
             };
             let written = name.name.as_str();
             match name.kind {
-                NameKind::Variable
-                    if !self.variables.contains(&written)
-                        && !self.items().any(|item| item == written) =>
-                {
+                NameKind::Gathered => {
+                    if let Some((message, hint)) = self.gathered(written) {
+                        self.add(error(message, hint), false, place);
+                    }
+                }
+                NameKind::Variable if !self.is_known(written) => {
+                    if let Some((message, hint)) = self.of_body(written) {
+                        self.add(error(message, hint), false, place);
+                        continue;
+                    }
                     let input = self.inputs.contains(&written);
                     let hint = match input {
                         true => Some(format!("write `inputs.{written}` for the input")),

@@ -8,6 +8,7 @@ use model::Value;
 
 use crate::function::{Each, Function, shorten};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
+use crate::token::ALL;
 use crate::{ExpressionError, Meter, Scope};
 
 /// Steps for looking up a variable or an input by name, among the largest permitted number.
@@ -110,6 +111,14 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             Kind::Link(name) => {
                 let missing = || failure(offset, format!("no link comes from `{name}`"));
                 Value::Bool(self.scope.link(name).ok_or_else(missing)?)
+            }
+            Kind::Gathered(written) => {
+                let (_, variable) = written.split_once(ALL).unwrap_or_default();
+                let list = self.scope.gathered(variable);
+                let list = list.map_err(|why| failure(offset, format!("`{written}`: {why}")))?;
+                // It was made of values that are kept, within their limit.
+                self.meter.copy(&list, offset).map_err(used_up)?;
+                list
             }
             Kind::Local(place) => {
                 if let Cow::Borrowed(item) = self.locals[*place] {

@@ -34,7 +34,7 @@ pub use meter::Meter;
 pub use nearest::nearest;
 pub use program::Program;
 pub use programs::Programs;
-pub use scope::{ProcessScope, Scope};
+pub use scope::{Bodies, ProcessScope, Scope};
 pub use text::{Text, whole_expression};
 
 /// The limits of an expression.

@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Variable(String),
     Input(String),
     Link(String),
+    /// The values of a variable of all bodies, as `step[*].variable`.
+    Gathered(String),
     /// The item of a comprehension, by its nesting from the outside.
     Local(usize),
     List(Vec<Node>),
@@ -82,6 +84,8 @@ pub(crate) enum NameKind {
     Variable,
     Input,
     Link,
+    /// As `step[*].variable`.
+    Gathered,
 }
 
 const RELATIONS: &[(&str, Operator)] = &[
@@ -272,6 +276,7 @@ impl<'a> Parser<'a> {
                 | Token::Whole(_)
                 | Token::Float(_)
                 | Token::Text(_)
+                | Token::Gathered(_)
                 | Token::End => break,
             };
             let Some((_, operator)) = operators.iter().find(|(known, _)| *known == sign) else {
@@ -332,6 +337,15 @@ impl<'a> Parser<'a> {
             Token::Float(number) => Kind::Literal(Value::Float(*number)),
             Token::Text(text) => Kind::Literal(Value::Text(text.clone())),
             Token::Name(name) => return self.name(name, offset),
+            Token::Gathered(written) => {
+                let written = (*written).to_owned();
+                self.names.push(Name {
+                    kind: NameKind::Gathered,
+                    name: written.clone(),
+                    offset,
+                });
+                Kind::Gathered(written)
+            }
             Token::Sign("(") => {
                 self.advance()?;
                 let node = self.deeper(Self::expression)?;
@@ -419,7 +433,7 @@ impl<'a> Parser<'a> {
             _ => (NameKind::Variable, Kind::Variable),
         };
         let (found, at) = match kind {
-            NameKind::Variable => (name.to_owned(), offset),
+            NameKind::Variable | NameKind::Gathered => (name.to_owned(), offset),
             NameKind::Input | NameKind::Link => self.member(name)?,
         };
         self.names.push(Name {
@@ -443,6 +457,7 @@ impl<'a> Parser<'a> {
                 | Token::Float(_)
                 | Token::Text(_)
                 | Token::Sign(_)
+                | Token::Gathered(_)
                 | Token::End => Err(ExpressionError::new(
                     at,
                     format!("a name is expected after `{of}.`"),
@@ -537,6 +552,7 @@ impl<'a> Parser<'a> {
                 | Token::Whole(_)
                 | Token::Float(_)
                 | Token::Text(_)
+                | Token::Gathered(_)
                 | Token::End => StepKind::Field(name.to_owned()),
             };
             steps.push(Step { offset, kind });

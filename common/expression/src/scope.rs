@@ -1,6 +1,7 @@
 //! The values that an expression can read.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use model::{Definition, Value};
 
@@ -17,6 +18,19 @@ pub trait Scope {
         let _ = name;
         None
     }
+
+    /// The values of a variable of all bodies of a for-each or a loop, read as `step[*].NAME`. The error
+    /// says why they are not known.
+    fn gathered(&self, name: &str) -> Result<Value, String> {
+        let _ = name;
+        Err("no body has such a variable".to_owned())
+    }
+}
+
+/// The values that the variables of bodies have taken.
+pub trait Bodies: fmt::Debug {
+    /// Those of this variable, in the order of the items. The error says why they are not known.
+    fn values(&self, name: &str) -> Result<Vec<Value>, String>;
 }
 
 /// The scope of a process: values are in the order of the definition's declarations.
@@ -32,6 +46,8 @@ pub struct ProcessScope<'a> {
     pub items: &'a [(&'a str, Cow<'a, Value>)],
     /// In a join: the source node's name and the value of each incoming link. Empty elsewhere.
     pub links: &'a [(&'a str, bool)],
+    /// The bodies of its for-each controllers and loops.
+    pub bodies: &'a dyn Bodies,
 }
 
 impl Scope for ProcessScope<'_> {
@@ -40,6 +56,10 @@ impl Scope for ProcessScope<'_> {
             return Some(value);
         }
         self.variables.get(self.definition.variable(name)?)
+    }
+
+    fn gathered(&self, name: &str) -> Result<Value, String> {
+        self.bodies.values(name).map(Value::List)
     }
 
     fn input(&self, name: &str) -> Option<&Value> {

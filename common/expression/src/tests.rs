@@ -481,6 +481,7 @@ fn a_definition_is_checked_whole() {
             maximum: None,
         }],
         variables: vec![Variable {
+            of: None,
             name: "total".into(),
             kind: Type::Int,
             initial: Value::Null,

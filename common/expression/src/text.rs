@@ -248,7 +248,8 @@ impl<'a> Pieces<'a> {
                 | Token::Name(_)
                 | Token::Whole(_)
                 | Token::Float(_)
-                | Token::Text(_) => {}
+                | Token::Text(_)
+                | Token::Gathered(_) => {}
             }
         }
     }

@@ -10,6 +10,8 @@ pub(crate) enum Token<'a> {
     Float(f64),
     Text(String),
     Sign(&'static str),
+    /// `step[*].variable`.
+    Gathered(&'a str),
     End,
 }
 
@@ -25,6 +27,21 @@ const SIGNS: [&str; 24] = [
     "(", ")", "[", "]", "{", "}",
 ];
 
+/// Between a step and the variable of its body: the values of all items.
+pub(crate) const ALL: &str = "[*].";
+
+/// Bytes of `step[*].variable` at the beginning of a text; names of steps may have `-` in them.
+fn gathered(text: &str) -> Option<usize> {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let n_step = text
+        .bytes()
+        .take_while(|&byte| letter(byte) || byte == b'-')
+        .count();
+    let variable = text[n_step..].strip_prefix(ALL).filter(|_| n_step > 0)?;
+    let n_variable = variable.bytes().take_while(|&byte| letter(byte)).count();
+    (n_variable > 0).then_some(n_step + ALL.len() + n_variable)
+}
+
 impl<'a> Lexer<'a> {
     pub(crate) fn new(source: &'a str, at: usize) -> Lexer<'a> {
         Lexer { source, at }
@@ -38,6 +55,10 @@ impl<'a> Lexer<'a> {
         let Some(first) = rest.chars().next() else {
             return Ok((Token::End, start));
         };
+        if let Some(length) = gathered(rest) {
+            self.at += length;
+            return Ok((Token::Gathered(&rest[..length]), start));
+        }
         if first.is_ascii_alphabetic() || first == '_' {
             let name = self.take(rest, |c| c.is_ascii_alphanumeric() || c == '_');
             let raw = matches!(

@@ -17,6 +17,7 @@ mod repeat;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -55,6 +56,8 @@ struct Checked {
     copies: grow::Copies,
     /// The places of the variables, in the order of their names.
     variables: Vec<u32>,
+    /// The places of the variables of bodies, by their controllers.
+    owned: BTreeMap<NodeId, Vec<u32>>,
     /// The places of the inputs, likewise.
     inputs: Vec<u32>,
 }
@@ -136,7 +139,7 @@ pub struct Input {
     pub maximum: Option<f64>,
 }
 
-/// A variable of the process, read and written by its name.
+/// A variable, read and written by its name.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Variable {
     /// Its name.
@@ -148,6 +151,10 @@ pub struct Variable {
     /// Its value at the start; `Null` where none is declared.
     #[n(2)]
     pub initial: Value,
+    /// The for-each or loop of which each body has a variable of its own; that of the process where
+    /// nothing is said.
+    #[n(3)]
+    pub of: Option<NodeId>,
 }
 
 /// Something that the submitter gets when the process has completed.
@@ -404,6 +411,20 @@ impl Definition {
     pub fn variable(&self, name: &str) -> Option<usize> {
         let variables = &self.0.draft.variables;
         place_of(&self.0.variables, name, |place| &variables[place].name)
+    }
+
+    /// The body that a variable belongs to where a node lies; none where it is that of the process, or the
+    /// node lies elsewhere.
+    pub fn body_of(&self, variable: usize, node: NodeId) -> Option<NodeId> {
+        let of = self.0.draft.variables.get(variable)?.of?;
+        let mut enclosing = self.enclosing(node);
+        let found = enclosing.find(|around| self.origin(around.each) == of);
+        found.map(|around| around.body)
+    }
+
+    /// The variables of each body of a for-each or loop of the draft, by their places.
+    pub fn variables_of(&self, each: NodeId) -> &[u32] {
+        self.0.owned.get(&each).map_or(&[], Vec::as_slice)
     }
 
     /// The place of an input in [`Draft::inputs`]. O(log n).

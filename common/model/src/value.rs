@@ -127,6 +127,22 @@ impl Type {
     }
 }
 
+impl Type {
+    /// True if it is a list of files or of directories.
+    pub fn is_list_of_files(&self) -> bool {
+        match self {
+            Type::List(item) => matches!(**item, Type::File | Type::Directory),
+            Type::Text
+            | Type::Int
+            | Type::Float
+            | Type::Bool
+            | Type::Json
+            | Type::File
+            | Type::Directory => false,
+        }
+    }
+}
+
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

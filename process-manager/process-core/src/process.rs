@@ -14,6 +14,7 @@ pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod recompute;
 pub(crate) mod slots;
+pub(crate) mod variables;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,8 +22,8 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Artifact, Definition, Fault, GroupId, Identity, Plan, ProcessId, ResourceId, Span,
-    SubmitKey, Value, Wall,
+    ActivityId, Artifact, Definition, Fault, GroupId, Identity, NodeId, Plan, ProcessId,
+    ResourceId, Span, SubmitKey, Value, Wall,
 };
 use wire::client::{Summary, Totals};
 
@@ -93,6 +94,10 @@ pub struct ProcessState {
     /// The items of each for-each, in the order in which they were known.
     #[cbor(n(16), default)]
     pub(crate) expanded: Vec<Expanded>,
+    /// The variables of bodies that something was written to, by the root of the body and the place of the
+    /// variable.
+    #[cbor(n(17), default)]
+    pub(crate) of_bodies: BTreeMap<(NodeId, u32), Value>,
 }
 
 impl Process {

@@ -5,6 +5,7 @@ mod data;
 mod for_each;
 mod good;
 mod hostile;
+mod own_variables;
 mod repeat;
 mod schema;
 mod together;

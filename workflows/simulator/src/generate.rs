@@ -130,6 +130,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     });
     draft.variables = (0..maker.n_variables)
         .map(|place| Variable {
+            of: None,
             name: variable(place),
             kind: Type::Int,
             initial: Value::Int(i64::from(place)),

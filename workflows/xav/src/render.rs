@@ -1,5 +1,7 @@
 //! The state, progress and outcome of a process as text for people.
 
+mod folded;
+
 use model::{Definition, Span, Wall};
 use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
 
@@ -302,8 +304,8 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
     ];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
     let machine = machine_of(status);
-    let shown = shown(&status.activities, all);
-    for activity in &shown {
+    let folded = folded::fold(&status.activities, definition, all);
+    for activity in &folded.shown {
         let last = activity.attempts.last().or(activity.reused.as_ref());
         let ended = last.filter(|attempt| attempt.end.is_some());
         rows.push(vec![
@@ -329,18 +331,25 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
         ]);
     }
     let mut text = text::table(&rows);
-    let n_hidden = status.activities.len() - shown.len();
-    if n_hidden > 0 {
-        text.push_str(&format!("and {n_hidden} more, which --all shows\n"));
+    if folded.n_hidden > 0 {
+        text.push_str(&format!(
+            "and {} more, which --all shows\n",
+            folded.n_hidden
+        ));
+    }
+    if !folded.lines.is_empty() {
+        text.push('\n');
+        folded.lines.iter().for_each(|line| text.push_str(line));
+        text.push_str("--all shows each of them\n");
     }
     text
 }
 
 /// The activities to show if there are many: first those that run or failed, in the order of the
 /// definition.
-fn shown(activities: &[ActivityStatus], all: bool) -> Vec<&ActivityStatus> {
-    if all || activities.len() <= ACTIVITIES_MAX {
-        return activities.iter().collect();
+fn shown<'a>(activities: &[&'a ActivityStatus]) -> Vec<&'a ActivityStatus> {
+    if activities.len() <= ACTIVITIES_MAX {
+        return activities.to_vec();
     }
     let rank = |activity: &ActivityStatus| match activity.phase {
         ActivityPhase::Faulted => 0,
@@ -349,7 +358,7 @@ fn shown(activities: &[ActivityStatus], all: bool) -> Vec<&ActivityStatus> {
         ActivityPhase::Completed => 3,
         ActivityPhase::Waiting | ActivityPhase::Skipped => 4,
     };
-    let mut chosen: Vec<&ActivityStatus> = activities.iter().collect();
+    let mut chosen = activities.to_vec();
     chosen.sort_by_key(|activity| rank(activity));
     chosen.truncate(ACTIVITIES_MAX);
     chosen.sort_by_key(|activity| activity.activity);

@@ -7,6 +7,7 @@ mod data;
 mod links;
 mod problems;
 mod recorded;
+mod variables;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,7 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     check_nodes(&draft, &mut problems);
     check_names(&draft, &bodies, &mut problems);
     check_reads(&draft, &bodies, &mut problems);
+    variables::check(&draft, &bodies, &mut problems);
     let order = Order::new(&draft.nodes, &links);
     report_cycles(&draft, &links, order.cycles(), &mut problems);
     // A link that was meant otherwise may be the one that puts a producer first.
@@ -92,6 +94,7 @@ impl Checked {
             grown: None,
             copies: Copies::default(),
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
+            owned: variables::by_owner(&draft),
             inputs: by_name(draft.inputs.iter().map(|input| &input.name)),
             draft,
             parents,
@@ -180,18 +183,18 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
     }
     let mut names = BTreeSet::new();
     for variable in &draft.variables {
-        let field = format!("variables.{}", variable.name);
-        check_identifier(&variable.name, None, &field, problems);
+        let (of, field) = variables::place(draft, variable);
+        check_identifier(&variable.name, of, &field, problems);
         if RESERVED.contains(&variable.name.as_str()) {
             problems.add(
-                None,
+                of,
                 &field,
                 format!("`{}` is a word of expressions", variable.name),
             );
         }
         if !names.insert(&variable.name) {
             problems.add(
-                None,
+                of,
                 &field,
                 format!("variable `{}` is declared twice", variable.name),
             );
@@ -203,7 +206,7 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
                 variable.initial.type_name(),
                 variable.kind
             );
-            problems.add(None, field, message);
+            problems.add(of, field, message);
         }
     }
     let mut names = BTreeSet::new();
@@ -434,13 +437,15 @@ fn check_source(
         }
         Source::Input(index) => match draft.inputs.get(index as usize) {
             None => problems.add(node, field, "the process has no such input"),
+            // A list of them is staged in a directory.
+            Some(input) if node.is_some() && input.kind.is_list_of_files() => {}
             Some(input) if !matches!(input.kind, Type::File | Type::Directory) => {
                 let message = format!("input `{}` is a {}", input.name, input.kind);
                 problems.hint(
                     node,
                     field,
                     message,
-                    "only a file or a directory can be staged",
+                    "only a file or a directory, or a list of these, can be staged",
                 );
             }
             Some(_) => {}

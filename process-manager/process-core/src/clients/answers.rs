@@ -121,8 +121,11 @@ pub fn status(process: &Process) -> Status {
     let draft = process.definition().draft();
     let names = draft.inputs.iter().map(|input| input.name.clone());
     let inputs = names.zip(process.inputs.iter().cloned()).collect();
-    let names = draft.variables.iter().map(|variable| variable.name.clone());
-    let variables = names.zip(process.state.variables.iter().cloned()).collect();
+    let variables = draft.variables.iter().zip(&process.state.variables);
+    let variables = variables.filter(|(variable, _)| variable.of.is_none());
+    let variables = variables
+        .map(|(variable, value)| (variable.name.clone(), value.clone()))
+        .collect();
     let activities = process.definition().in_order();
     Status {
         summary: process.summary(),

@@ -94,9 +94,15 @@ fn assign(
             .map_err(|message| expression_fault(process, node, &message))?;
         writes.push((assignment.variable, value));
     }
-    has_room(process, &writes).map_err(|message| expression_fault(process, node, &message))?;
+    has_room(process, &writes, node)
+        .map_err(|message| expression_fault(process, node, &message))?;
     let flow = process.transition().finish(node);
-    Ok(Event::Assigned { writes, flow })
+    let is_own = |(variable, _): &(u32, Value)| {
+        let body = process.definition.body_of(*variable as usize, node);
+        body.is_some()
+    };
+    let node = writes.iter().any(is_own).then_some(node);
+    Ok(Event::Assigned { writes, flow, node })
 }
 
 fn link_value(
@@ -191,7 +197,7 @@ fn close(
     for output in &process.definition.draft().outputs {
         let value = match &output.source {
             OutputSource::Expression(expression) => evaluator
-                .value(expression, &scope(process, &Vec::new()))
+                .value(expression, &scope(process, &process.items(NodeId(0))))
                 .map_err(|error| {
                     let message = format!("output `{}`: {error}", output.name);
                     Box::new(Fault::new(FaultName::Expression, message))

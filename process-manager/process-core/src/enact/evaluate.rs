@@ -80,7 +80,8 @@ pub(crate) fn fault_event(process: &Process, at: Option<Spot>, fault: Box<Fault>
 /// evaluated for.
 pub(crate) fn scope<'a>(process: &'a Process, items: &'a Items<'a>) -> ProcessScope<'a> {
     ProcessScope {
-        items,
+        items: items.values(),
+        bodies: items,
         definition: &process.definition,
         variables: &process.state.variables,
         inputs: &process.inputs,
@@ -118,9 +119,12 @@ pub(crate) fn admit(process: &Process, variable: u32, value: Value) -> Result<Va
 }
 
 /// Checks that a process can keep all its variables after these writes; the error says why not.
-pub(crate) fn has_room(process: &Process, writes: &[(u32, Value)]) -> Result<(), String> {
-    let variables = &process.state.variables;
-    let before = |variable: u32| variables.get(variable as usize).map_or(0, Value::size);
+pub(crate) fn has_room(
+    process: &Process,
+    writes: &[(u32, Value)],
+    node: NodeId,
+) -> Result<(), String> {
+    let before = |variable: u32| process.kept(variable, Some(node)).map_or(0, Value::size);
     let freed: usize = writes.iter().map(|&(variable, _)| before(variable)).sum();
     let taken: usize = writes.iter().map(|(_, value)| value.size()).sum();
     let all = (process.index.variables_bytes + taken).saturating_sub(freed);

@@ -1,7 +1,6 @@
 //! The items of a for-each: its list and the names of the items, evaluated when it starts. The
 //! iterations of a loop: whether there is another one.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use expression::Meter;
@@ -84,8 +83,7 @@ pub(crate) fn repeat(
     if n_before > 0 || repeat.test == Test::While {
         let mut names = process.items(node);
         if let Some(name) = &repeat.index {
-            let index = Value::Int(i64::from(index));
-            names.push((name.as_str(), Cow::Owned(index)));
+            names.push_number(name, i64::from(index));
         }
         let value = evaluator.condition(&repeat.condition, &scope(process, &names));
         let value = value.map_err(|error| {
@@ -178,9 +176,9 @@ fn keys(
             expression_fault(process, node, &message)
         };
         let mut names = process.items(node);
-        names.push((each.item.as_str(), Cow::Borrowed(item)));
+        names.push_borrowed(&each.item, item);
         if let Some(index) = &each.index {
-            names.push((index.as_str(), Cow::Owned(Value::Int(place as i64))));
+            names.push_number(index, place as i64);
         }
         let value = evaluator.value(key, &scope(process, &names));
         let key = match value.map_err(|error| fault(&error.to_string()))? {

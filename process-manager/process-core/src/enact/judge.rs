@@ -233,7 +233,7 @@ fn capture(process: &Process, outcome: &Outcome) -> Result<Vec<(u32, Value)>, St
             .map_err(|message| format!("{stream} cannot be read as {}: {message}", word(parse)))?;
         writes.push((variable, admit(process, variable, value)?));
     }
-    has_room(process, &writes)?;
+    has_room(process, &writes, outcome.attempt.activity.node())?;
     Ok(writes)
 }
 

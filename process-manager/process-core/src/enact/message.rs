@@ -142,6 +142,10 @@ pub(crate) fn laid(
     for input in &activity.inputs {
         let artifact = match produced(process, input.source) {
             Some(Value::Artifact(artifact)) => artifact,
+            Some(Value::List(items)) if input.path.ends_with('/') => {
+                laid.extend(listed(&input.path, input.source, &items));
+                continue;
+            }
             // Of what was skipped nothing is gathered.
             None if input.gathers => continue,
             Some(_) | None => return Err(missing(process, id, &input.path, input.source)),
@@ -168,6 +172,26 @@ pub(crate) fn laid(
         });
     }
     Ok(laid)
+}
+
+/// The files of a list in a directory, named by their places so that they sort as the list does.
+fn listed(directory: &str, source: Source, items: &[Value]) -> Vec<Laid> {
+    let width = items.len().saturating_sub(1).to_string().len();
+    let files = items.iter().enumerate().filter_map(|(place, item)| {
+        let Value::Artifact(artifact) = *item else {
+            return None;
+        };
+        let end = match artifact.kind {
+            ArtifactKind::Directory => "/",
+            ArtifactKind::File | ArtifactKind::Program => "",
+        };
+        Some(Laid {
+            path: format!("{directory}{place:0width$}{end}"),
+            artifact,
+            source: Some(source),
+        })
+    });
+    files.collect()
 }
 
 /// The path of an output that is gathered: the directory, the name of the item, and what the output's

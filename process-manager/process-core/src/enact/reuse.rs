@@ -102,7 +102,7 @@ fn writes(
     let writes: Option<Vec<(u32, Value)>> = pairs
         .map(|(variable, value)| Some((variable, admit(into, variable, value.clone()).ok()?)))
         .collect();
-    writes.filter(|writes| has_room(into, writes).is_ok())
+    writes.filter(|writes| has_room(into, writes, activity.node()).is_ok())
 }
 
 /// Returns true if an activity writes its streams to variables, and these values were too long to

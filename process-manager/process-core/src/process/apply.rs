@@ -63,8 +63,8 @@ impl Process {
             Event::Ended(ended) => self.end_attempt(ended),
             Event::Decided(flow) => self.follow(flow),
             Event::Expanded(expanded) => self.expand(expanded),
-            Event::Assigned { writes, flow, .. } => {
-                self.write(writes);
+            Event::Assigned { writes, flow, node } => {
+                self.write(writes, *node);
                 self.follow(flow);
             }
             Event::Faulted(fault) => self.stop(Phase::Faulting, Some(fault)),
@@ -177,7 +177,7 @@ impl Process {
                 self.state.seen_wall = self.state.seen_wall + outcome.wall;
                 self.state.n_seen += 1;
                 self.set_produced(activity, &outcome.outputs);
-                self.write(&ended.writes);
+                self.write(&ended.writes, Some(activity.node()));
                 self.keep_captured(activity, &ended.writes);
                 self.set_phase(activity, ActivityPhase::Completed);
                 self.note_produced(activity);
@@ -243,7 +243,7 @@ impl Process {
         state.seen_wall = state.seen_wall + reused.wall;
         state.n_seen += 1;
         self.set_produced(activity, &reused.outputs);
-        self.write(&reused.writes);
+        self.write(&reused.writes, Some(activity.node()));
         self.keep_captured(activity, &reused.writes);
         self.index.totals.reused += 1;
         self.set_phase(activity, ActivityPhase::Completed);
@@ -301,16 +301,6 @@ impl Process {
                 | ActivityPhase::Faulted
                 | ActivityPhase::Skipped
                 | ActivityPhase::Stopped => {}
-            }
-        }
-    }
-
-    fn write(&mut self, writes: &[(u32, Value)]) {
-        for (variable, value) in writes {
-            if let Some(kept) = self.state.variables.get_mut(*variable as usize) {
-                let bytes = &mut self.index.variables_bytes;
-                *bytes = (*bytes + value.size()).saturating_sub(kept.size());
-                *kept = value.clone();
             }
         }
     }

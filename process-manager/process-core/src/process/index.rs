@@ -247,7 +247,8 @@ impl Process {
             ..Index::default()
         };
         let variables = self.state.variables.iter();
-        self.index.variables_bytes = variables.map(Value::size).sum();
+        let of_bodies = self.state.of_bodies.values();
+        self.index.variables_bytes = variables.chain(of_bodies).map(Value::size).sum();
         for &activity in self.definition.clone().activities() {
             let state = self.activity(activity);
             let (phase, number, resource) = (state.phase, state.number, state.resource);

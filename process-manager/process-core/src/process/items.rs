@@ -8,8 +8,37 @@ use crate::process::Process;
 use crate::process::activity::ActivityState;
 use crate::record::{Expanded, Iterations};
 
-/// Values of items, by the names under which expressions read them.
-pub(crate) type Items<'a> = Vec<(&'a str, Cow<'a, Value>)>;
+/// What expressions of a node can read of the bodies that it lies in: values of items, indexes and
+/// variables by name, and those of the bodies of others.
+#[derive(Debug)]
+pub(crate) struct Items<'a> {
+    process: &'a Process,
+    node: NodeId,
+    values: Vec<(&'a str, Cow<'a, Value>)>,
+}
+
+impl<'a> Items<'a> {
+    /// Adds a value that is kept elsewhere.
+    pub(crate) fn push_borrowed(&mut self, name: &'a str, value: &'a Value) {
+        self.values.push((name, Cow::Borrowed(value)));
+    }
+
+    /// Adds a number.
+    pub(crate) fn push_number(&mut self, name: &'a str, number: i64) {
+        self.values.push((name, Cow::Owned(Value::Int(number))));
+    }
+
+    /// By name.
+    pub(crate) fn values(&self) -> &[(&'a str, Cow<'a, Value>)] {
+        &self.values
+    }
+}
+
+impl expression::Bodies for Items<'_> {
+    fn values(&self, name: &str) -> Result<Vec<Value>, String> {
+        self.process.values_of(name, self.node)
+    }
+}
 
 impl Process {
     /// A for-each gets a body for each of its items, or a loop one for another iteration.
@@ -64,9 +93,13 @@ impl Process {
         self.item(of).filter(|_| of.body == body)
     }
 
-    /// The items, and their indexes, that expressions of a node can read by name.
+    /// The items, their indexes and the variables of bodies, that expressions of a node can read by name.
     pub(crate) fn items(&self, node: NodeId) -> Items<'_> {
-        let mut items = Vec::new();
+        let mut items = Items {
+            process: self,
+            node,
+            values: Vec::new(),
+        };
         for around in self.definition.enclosing(node) {
             let (item, index) = match &self.definition.as_written(around.each).kind {
                 NodeKind::ForEach(each) => (Some(each.item.as_str()), &each.index),
@@ -79,12 +112,12 @@ impl Process {
                 | NodeKind::Empty => continue,
             };
             if let Some((name, item)) = item.zip(self.item(around)) {
-                items.push((name, Cow::Borrowed(item)));
+                items.push_borrowed(name, item);
             }
             if let Some(index) = index {
-                let place = Value::Int(i64::from(around.place));
-                items.push((index.as_str(), Cow::Owned(place)));
+                items.push_number(index, i64::from(around.place));
             }
+            self.add_variables(around.each, around.body, &mut items);
         }
         items
     }

@@ -204,6 +204,7 @@ fn events() -> Vec<Event> {
         Event::Assigned {
             writes: vec![(0, Value::List(vec![Value::Null, Value::Int(-1)]))],
             flow: flow(),
+            node: None,
         },
         Event::Faulted(fault()),
         Event::CancelAsked,

@@ -10,7 +10,7 @@ mod plan;
 mod reused;
 
 use minicbor::{Decode, Encode};
-use model::{ActivityId, Epoch, Fault, GroupId, ResourceId, Span, Value, Wall};
+use model::{ActivityId, Epoch, Fault, GroupId, NodeId, ResourceId, Span, Value, Wall};
 
 pub use attempt::{End, Ended, Grant, Holding, Kept, Log, Outcome, PastAttempt, Verdict};
 pub use cache_key::CacheKey;
@@ -82,6 +82,9 @@ pub enum Event {
         /// The controllers' moves.
         #[n(1)]
         flow: Flow,
+        /// The `assign`, where it writes variables of a body.
+        #[n(2)]
+        node: Option<NodeId>,
     },
     /// A fault that no attempt reported ends the process.
     #[n(12)]

@@ -409,6 +409,7 @@ pub(crate) fn ids(numbers: &[u32]) -> Vec<NodeId> {
 
 pub(super) fn int(name: &str, initial: Value) -> Variable {
     Variable {
+        of: None,
         name: name.into(),
         kind: Type::Int,
         initial,

@@ -84,12 +84,17 @@ fn what_runs_of_the_other_items_is_stopped() {
 
 #[test]
 fn a_stop_outlives_a_restart_and_the_process_waits_for_it() {
-    let mut bench = Bench::new(held);
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "c" => None,
+        _ => lines(dispatch),
+    });
     bench.slots = 8;
     bench.submit(enough("found", None, "1"));
+    bench.run();
+    let enough = bench.attempt_of_line("c z 2");
+    bench.end(enough, End::Completed, 0, "");
     // All has ended but what is to be stopped.
-    assert_eq!(bench.started.last().unwrap(), "d");
-    assert_eq!(bench.status().summary.phase, Phase::Running);
+    assert_eq!(bench.status().summary.totals.running, 2);
     bench.restart();
     assert_eq!(bench.status().summary.phase, Phase::Running);
     bench.run();

@@ -40,6 +40,7 @@ pub(super) fn process(items: &str, at_most: Option<u32>) -> Draft {
         leaf("d"),
     ]);
     draft.variables = vec![model::Variable {
+        of: None,
         name: "found".to_owned(),
         kind: model::Type::List(Box::new(model::Type::Text)),
         initial: Value::Null,

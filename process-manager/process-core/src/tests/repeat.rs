@@ -26,6 +26,7 @@ pub(super) fn process(test: Test, condition: &str) -> Draft {
         leaf("d"),
     ]);
     draft.variables = vec![model::Variable {
+        of: None,
         name: "left".to_owned(),
         kind: model::Type::Int,
         initial: Value::Int(9),

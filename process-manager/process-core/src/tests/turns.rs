@@ -173,6 +173,7 @@ fn a_restart_amid_many_decisions_does_not_make_them_all_first() {
 fn the_expressions_of_one_decision_share_what_it_may_use() {
     let text = |n: usize| Value::Text("a".repeat(n));
     let json = |name: &str, initial: Value| Variable {
+        of: None,
         name: name.into(),
         kind: Type::Json,
         initial,

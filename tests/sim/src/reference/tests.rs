@@ -99,6 +99,7 @@ fn process() -> Generated {
     let draft = Draft {
         name: "by-hand".to_owned(),
         variables: vec![Variable {
+            of: None,
             name: "v0".to_owned(),
             kind: Type::Int,
             initial: Value::Int(0),

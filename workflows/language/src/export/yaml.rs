@@ -11,7 +11,7 @@ use model::{
     OutputSource, Parse, Retry, Source, Span, Stdin,
 };
 
-use self::open::{Open, branches, for_each, repeat};
+use self::open::{Open, branches, for_each, own_variables, repeat};
 use self::values::{
     duration, expression, is_printable, key, of_input, of_retry, of_variable, scalar, size,
 };
@@ -99,6 +99,7 @@ impl Writer<'_> {
             .map(|input| (input.name.clone(), of_input(input)));
         self.mapping(0, "inputs", &inputs.collect::<Vec<_>>());
         let variables = self.draft.variables.iter();
+        let variables = variables.filter(|variable| variable.of.is_none());
         let variables = variables.map(|variable| (variable.name.clone(), of_variable(variable)));
         self.mapping(0, "variables", &variables.collect::<Vec<_>>());
         let outputs = self.draft.outputs.iter().map(|output| {
@@ -143,11 +144,11 @@ impl Writer<'_> {
                         continue;
                     }
                     if let NodeKind::ForEach(each) = &node.kind {
-                        open.extend(for_each(each, own + 1).rev());
+                        open.extend(for_each(each, own_variables(self.draft, id), own + 1).rev());
                         continue;
                     }
                     if let NodeKind::Repeat(controller) = &node.kind {
-                        open.extend(repeat(controller, own).rev());
+                        open.extend(repeat(controller, own_variables(self.draft, id), own).rev());
                         continue;
                     }
                     let children = node.children().iter().rev();

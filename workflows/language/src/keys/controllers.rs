@@ -117,6 +117,7 @@ pub(crate) const WHILE: Table = Table {
         must("do", Shape::Block, "What is done in each iteration"),
         ITERATION,
         MAX_ITERATIONS,
+        OWN_VARIABLES,
         NAME,
         JOIN,
     ],
@@ -134,12 +135,18 @@ pub(crate) const REPEAT_UNTIL: Table = Table {
         must("do", Shape::Block, "What is done in each iteration"),
         ITERATION,
         MAX_ITERATIONS,
+        OWN_VARIABLES,
         NAME,
         JOIN,
     ],
     later: &[],
 };
 
+const OWN_VARIABLES: Key = key(
+    "variables",
+    Shape::Variables,
+    "Variables of the body: each item or iteration has its own",
+);
 const ITERATION: Key = key(
     "index",
     Shape::Identifier,
@@ -217,6 +224,7 @@ pub(crate) const FOR_EACH_FORM: Table = Table {
             Shape::Enough,
             "Items after whose success it completes, stopping the others; all where nothing is said",
         ),
+        OWN_VARIABLES,
         must("do", Shape::Block, "What is done for each item"),
     ],
     later: &[],

@@ -35,6 +35,7 @@ impl Reader<'_, '_> {
             self.hint(place, message, hint);
         }
         let complete_when = get("complete-when").and_then(|at| self.enough(at, get("in")));
+        self.own_variables(id, get("variables"));
         let body = self.block(at, get("do"));
         NodeKind::ForEach(Box::new(ForEach {
             // Placeholders where they are wanting or wrong, which has been said.

@@ -1,7 +1,7 @@
 //! The keys above the tree: names, inputs, variables, outputs, files.
 
 use model::limits::COPIES_MAX;
-use model::{DataMode, Input, Output, OutputSource, Type, Value, Variable};
+use model::{DataMode, Input, NodeId, Output, OutputSource, Type, Value, Variable};
 
 use super::{Fields, Pending, Reader};
 use crate::keys::{INPUT, PROCESS, Table, VARIABLE};
@@ -29,7 +29,7 @@ impl Reader<'_, '_> {
         }
         if let Some(at) = fields.get("variables") {
             for (name, value) in self.entries(at, "a mapping (name: type)") {
-                self.declare_variable(name, value);
+                self.declare_variable(name, value, None);
             }
         }
         for (place, variable) in self.draft.variables.iter().enumerate() {
@@ -101,7 +101,20 @@ impl Reader<'_, '_> {
         });
     }
 
-    fn declare_variable(&mut self, name_id: Id, value: Id) {
+    /// Reads the variables that each body of a for-each or a loop has, before what writes them.
+    pub(super) fn own_variables(&mut self, of: NodeId, at: Option<Id>) {
+        let Some(at) = at else { return };
+        for (name, value) in self.entries(at, "a mapping (name: type)") {
+            let n_before = self.draft.variables.len();
+            self.declare_variable(name, value, Some(of));
+            for variable in &self.draft.variables[n_before..] {
+                let name = variable.name.clone();
+                self.variables.entry(name).or_insert(n_before as u32);
+            }
+        }
+    }
+
+    fn declare_variable(&mut self, name_id: Id, value: Id, of: Option<NodeId>) {
         let Some((kind, fields)) = self.declared(name_id, value, &VARIABLE) else {
             return;
         };
@@ -112,6 +125,7 @@ impl Reader<'_, '_> {
             name,
             kind,
             initial,
+            of,
         });
     }
 

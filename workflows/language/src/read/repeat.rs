@@ -1,19 +1,25 @@
 //! Bodies that are done again and again.
 
-use model::{Expression, NodeKind, Repeat, Test};
+use model::{Expression, NodeId, NodeKind, Repeat, Test};
 
 use super::{Fields, Reader};
 use crate::tree::Id;
 
 impl Reader<'_, '_> {
     /// Reads the keys of a loop from those of its step, which stands at `at`.
-    pub(super) fn repeat(&mut self, test: Test, at: Id, fields: &Fields) -> NodeKind {
+    pub(super) fn repeat(
+        &mut self,
+        (id, test): (NodeId, Test),
+        at: Id,
+        fields: &Fields,
+    ) -> NodeKind {
         let condition = fields.get(test.keyword());
         let condition = condition.and_then(|at| self.condition_of(test, at));
         let index = fields.get("index");
         let index = index.and_then(|at| self.literal(at, "a name"));
         let max = fields.get("max-iterations");
         let max_iterations = max.and_then(|at| self.whole(at, "a whole number"));
+        self.own_variables(id, fields.get("variables"));
         let body = self.block(at, fields.get("do"));
         NodeKind::Repeat(Box::new(Repeat {
             test,

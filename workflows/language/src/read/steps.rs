@@ -56,8 +56,8 @@ impl<'t> Reader<'t, '_> {
             "if" => self.choice(main?, &fields),
             "switch" => self.switch(main?),
             "for-each" => self.for_each(id, main?),
-            "while" => self.repeat(Test::While, at, &fields),
-            "repeat-until" => self.repeat(Test::Until, at, &fields),
+            "while" => self.repeat((id, Test::While), at, &fields),
+            "repeat-until" => self.repeat((id, Test::Until), at, &fields),
             "assign" => NodeKind::Assign(self.assign(id, main?)),
             "empty" => {
                 let nothing = main.is_none_or(|at| {

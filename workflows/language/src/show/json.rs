@@ -2,7 +2,7 @@
 
 use model::{
     Activity, Command, Definition, Join, Node, NodeId, NodeKind, OutputSource, Parse, RetryOn,
-    Source, Stdin,
+    Source, Stdin, Variable,
 };
 use serde_json::{Map, Value, json};
 
@@ -28,11 +28,8 @@ pub fn json(definition: &Definition) -> Value {
     let variables: Map<String, Value> = draft
         .variables
         .iter()
-        .map(|variable| {
-            let entry =
-                json!({ "type": variable.kind.to_string(), "value": value(&variable.initial) });
-            (variable.name.clone(), entry)
-        })
+        .filter(|variable| variable.of.is_none())
+        .map(declared)
         .collect();
     let outputs: Map<String, Value> = draft
         .outputs
@@ -98,6 +95,21 @@ pub(crate) fn item_name(definition: &Definition, body: NodeId) -> &str {
     }
 }
 
+/// The variables of each body of a controller, with their types.
+fn own_variables(definition: &Definition, of: NodeId) -> Option<Value> {
+    let all = &definition.draft().variables;
+    let own = definition.variables_of(of).iter();
+    let own = own.map(|&place| &all[place as usize]);
+    let own: Map<String, Value> = own.map(declared).collect();
+    (!own.is_empty()).then_some(Value::Object(own))
+}
+
+/// A variable with its type and its value at the start.
+fn declared(variable: &Variable) -> (String, Value) {
+    let entry = json!({ "type": variable.kind.to_string(), "value": value(&variable.initial) });
+    (variable.name.clone(), entry)
+}
+
 fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) -> Value {
     let mut entry = Map::from_iter([
         ("id".to_owned(), id.to_string().into()),
@@ -136,6 +148,9 @@ fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) 
             if let Some(enough) = &each.complete_when {
                 put("complete_when", format!("${{{}}}", enough.0).into());
             }
+            if let Some(variables) = own_variables(definition, id) {
+                put("variables", variables);
+            }
             put("children", children.into());
         }
         NodeKind::Repeat(repeat) => {
@@ -144,6 +159,9 @@ fn step(definition: &Definition, id: NodeId, node: &Node, children: Vec<Value>) 
             }
             put("condition", format!("${{{}}}", repeat.condition.0).into());
             put("max_iterations", repeat.iterations_max().into());
+            if let Some(variables) = own_variables(definition, id) {
+                put("variables", variables);
+            }
             put("children", children.into());
         }
         NodeKind::Parallel { links, .. } => {

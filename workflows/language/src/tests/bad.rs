@@ -260,7 +260,7 @@ fn references_are_checked() {
             "14:48: the process has no input `korpus` (did you mean `corpus`?)",
             "14:66: `make` where `activity.output` or `inputs.NAME` is expected (its outputs are `make.found`, `make.d`)",
             "14:75: an expression where `activity.output` or `inputs.NAME` is expected (a file is named, not computed)",
-            "14:86: input `limit` is a int (only a file or a directory can be staged)",
+            "14:86: input `limit` is a int (only a file or a directory, or a list of these, can be staged)",
             "14:103: what is staged here is a directory (write `g/`)",
             "14:114: an activity cannot read its own output",
         ],

@@ -317,3 +317,18 @@ fn links_stay_in_their_body() {
         ],
     );
 }
+
+#[test]
+fn a_list_of_files_is_staged_as_a_directory_alone() {
+    check(
+        "    - { activity: a, run: [a], inputs: { reads: inputs.reads } }\n    \
+         - { activity: b, run: [b], inputs: { names/: inputs.names } }",
+        &[
+            "7:49: what is staged here is a directory (write `reads/`)",
+            "8:50: input `names` is a list of string (only a file or a directory, or a list of these, can be staged)",
+            "8:50: what is staged here is a file (write `names`)",
+        ],
+    );
+    let text = "xavantes: 1\nname: p\ninputs: { reads: list of file }\nbody:\n  { activity: a, run: [a], inputs: { reads/: inputs.reads } }\n";
+    assert_eq!(staged(&compiled(text), "a"), [(Source::Input(0), false)]);
+}

@@ -179,13 +179,13 @@ fn example(table: &Table, key: &str) -> String {
             "{ name: x, join: any, switch: [{ case: '${ v > 1 }', do: { empty: } }, { default: { empty: } }] }",
         ),
         ("a for-each", _) => step(
-            "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, complete-when: 1, do: [{ empty: }] } }",
+            "{ name: x, join: any, for-each: { item: n, index: i, in: [1], key: '${ string(i) }', parallel: true, at-most: 3, complete-when: 1, variables: { own: int }, do: [{ empty: }] } }",
         ),
         ("a while", _) => step(
-            "{ name: x, join: any, while: '${ i < 3 }', index: i, max-iterations: 5, do: [{ empty: }] }",
+            "{ name: x, join: any, while: '${ i < 3 }', index: i, max-iterations: 5, variables: { own: int }, do: [{ empty: }] }",
         ),
         ("a repeat-until", _) => step(
-            "{ name: x, join: any, repeat-until: '${ i > 3 }', index: i, max-iterations: 5, do: { empty: } }",
+            "{ name: x, join: any, repeat-until: '${ i > 3 }', index: i, max-iterations: 5, variables: { own: int }, do: { empty: } }",
         ),
         ("a file that a loop carries", _) => step(
             "{ name: x, while: '${ true }', do: { activity: y, run: [y], inputs: { a: { first: w.o, then: y.o } }, outputs: { o: o } } }",

@@ -79,10 +79,12 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
         body.repeat(random, &moved.submit.draft);
     } else if n_items > 0 && random.happens(ENOUGH) {
         let n_enough = random.between(1, n_items) as usize;
-        body.n_enough = Some(match body.may_miss_some(&moved) {
-            true => n_enough,
-            false => body.items.len(),
-        });
+        body.n_enough = match body.may_miss_some(&moved) {
+            true => Some(n_enough),
+            // Of those that fault together, nobody can say which is the one too many.
+            false if generated.submit.keep_going && body.may_fail(&moved) => None,
+            false => Some(body.items.len()),
+        };
     }
     Some(Folded {
         submitted: body.submitted(moved.clone()),
@@ -171,10 +173,6 @@ impl Body {
         }
         let draft = &generated.submit.draft;
         let of_body = |source: Source| matches!(source, Source::Output { activity, .. } if self.holds(activity));
-        let fails = |node: NodeId| {
-            let behaviour = generated.behaviours.get(&model::ActivityId(node.0));
-            behaviour.is_some_and(|behaviour| behaviour.n_failing > 0)
-        };
         let is_read = draft
             .nodes
             .iter()
@@ -196,7 +194,15 @@ impl Body {
             OutputSource::Produced(source) | OutputSource::Gathered(source) => of_body(source),
             OutputSource::Expression(_) => false,
         });
-        !is_read && !is_given && !self.inside().any(fails)
+        !is_read && !is_given && !self.may_fail(generated)
+    }
+
+    /// Returns true if a command of the body does not simply succeed.
+    fn may_fail(&self, generated: &Generated) -> bool {
+        self.inside().any(|node| {
+            let behaviour = generated.behaviours.get(&model::ActivityId(node.0));
+            behaviour.is_some_and(|behaviour| behaviour.n_failing > 0)
+        })
     }
 
     /// Bodies of which the files are read: the first ones, where those are enough.

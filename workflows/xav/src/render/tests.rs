@@ -179,7 +179,8 @@ fn of_many_activities_those_that_matter_are_shown() {
         };
         status.activities.push(one.clone());
     }
-    let shown = shown(&status.activities, false);
+    let all: Vec<&ActivityStatus> = status.activities.iter().collect();
+    let shown = shown(&all);
     assert_eq!(shown.len(), ACTIVITIES_MAX);
     let last: Vec<u32> = shown[98..].iter().map(|one| one.activity.0).collect();
     assert_eq!(last, [500, 999]);

@@ -203,7 +203,7 @@ fn source_is_directory(draft: &Draft, source: Source) -> Option<bool> {
         Source::Input(index) => draft
             .inputs
             .get(index as usize)
-            .map(|input| input.kind == Type::Directory),
+            .map(|input| input.kind == Type::Directory || input.kind.is_list_of_files()),
         // It is known when it is staged.
         Source::Item(_) => None,
     }

@@ -78,7 +78,7 @@ impl<'a> Bodies<'a> {
     }
 
     /// The controller of a body.
-    fn owner(&self, body: NodeId) -> Option<NodeId> {
+    pub(super) fn owner(&self, body: NodeId) -> Option<NodeId> {
         self.parents[body.index()]
     }
 

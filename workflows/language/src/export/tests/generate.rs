@@ -446,9 +446,9 @@ prop_compose! {
             name: "generated".to_owned(),
             inputs: vec![json(default.filter(|value| *value != Value::Null)), bounded, reads],
             variables: vec![
-                Variable { name: "count".to_owned(), kind: Type::Int, initial: Value::Int(-3) },
-                Variable { name: "text".to_owned(), kind: Type::Text, initial: Value::Null },
-                Variable { name: "odd".to_owned(), kind: Type::Json, initial },
+                Variable { of: None, name: "count".to_owned(), kind: Type::Int, initial: Value::Int(-3) },
+                Variable { of: None, name: "text".to_owned(), kind: Type::Text, initial: Value::Null },
+                Variable { of: None, name: "odd".to_owned(), kind: Type::Json, initial },
             ],
             outputs,
             files: files.into_iter().collect(),

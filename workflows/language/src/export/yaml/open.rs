@@ -1,8 +1,8 @@
 //! The parts of controllers that are written around their children.
 
-use model::{Expression, ForEach, NodeId, Repeat};
+use model::{Draft, Expression, ForEach, NodeId, Repeat, Variable};
 
-use super::values::{expression, scalar};
+use super::values::{expression, of_variable, scalar};
 
 /// A part of the document that is not written yet: a step with its level and whether it is an item
 /// of a list, the links of a parallel, or a line between the branches of an `if`.
@@ -37,8 +37,25 @@ pub(super) fn branches(
     parts.into_iter()
 }
 
+/// The lines that declare the variables of each body of a controller.
+pub(super) fn own_variables(draft: &Draft, of: NodeId) -> Vec<String> {
+    let variables = draft.variables.iter();
+    let own = variables.filter(|variable| variable.of == Some(of));
+    let line =
+        |variable: &Variable| format!("  {}: {}", scalar(&variable.name), of_variable(variable));
+    let mut lines: Vec<String> = own.map(line).collect();
+    if !lines.is_empty() {
+        lines.insert(0, "variables:".to_owned());
+    }
+    lines
+}
+
 /// The keys of a for-each, which have this level, and its body.
-pub(super) fn for_each(each: &ForEach, level: usize) -> impl DoubleEndedIterator<Item = Open> {
+pub(super) fn for_each(
+    each: &ForEach,
+    variables: Vec<String>,
+    level: usize,
+) -> impl DoubleEndedIterator<Item = Open> {
     let mut lines = vec![format!("item: {}", scalar(&each.item))];
     lines.extend(
         each.index
@@ -61,6 +78,7 @@ pub(super) fn for_each(each: &ForEach, level: usize) -> impl DoubleEndedIterator
         let written = number.map_or_else(|| expression(enough), |number| number.to_string());
         format!("complete-when: {written}")
     }));
+    lines.extend(variables);
     lines.push("do:".to_owned());
     let lines = lines.into_iter().map(move |line| Open::Line(level, line));
     let body = each.children.iter();
@@ -69,13 +87,18 @@ pub(super) fn for_each(each: &ForEach, level: usize) -> impl DoubleEndedIterator
 }
 
 /// The keys of a loop after its condition, which have this level, and its body.
-pub(super) fn repeat(repeat: &Repeat, level: usize) -> impl DoubleEndedIterator<Item = Open> {
+pub(super) fn repeat(
+    repeat: &Repeat,
+    variables: Vec<String>,
+    level: usize,
+) -> impl DoubleEndedIterator<Item = Open> {
     let index = repeat.index.iter();
     let mut lines: Vec<String> = index
         .map(|index| format!("index: {}", scalar(index)))
         .collect();
     let max = repeat.max_iterations;
     lines.extend(max.map(|max| format!("max-iterations: {max}")));
+    lines.extend(variables);
     lines.push("do:".to_owned());
     let lines = lines.into_iter().map(move |line| Open::Line(level, line));
     let body = repeat.children.iter();
