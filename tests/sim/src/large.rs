@@ -1,12 +1,13 @@
 //! A parallel of 100,000 activities: it compiles, is planned, runs, and its state and plan take
-//! less than a kilobyte for each activity.
+//! less than a kilobyte for each activity. Items of a for-each take less than half of that.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use machine::{Drive, History};
 use model::{
-    Activity, Command, Draft, Join, Mono, Node, NodeId, NodeKind, Span, SubmitKey, Template,
+    Activity, Capture, Command, Draft, Expression, ForEach, Join, Mono, Node, NodeId, NodeKind,
+    Parse, Produced, Span, SubmitKey, Template, Type, Value, Variable,
 };
 use process_core::{Config, ProcessManager};
 use simulator::{Faults, Rate, Seen, Setup, Sim, Submission};
@@ -19,6 +20,9 @@ pub const ACTIVITIES: u32 = 100_000;
 
 /// Bytes that the state and the plan of one activity may take.
 pub const BYTES_MAX: usize = 1_024;
+
+/// Bytes that an item may take once it has ended, of a process that still runs.
+pub const ITEM_BYTES_MAX: usize = 500;
 
 /// The measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +86,65 @@ pub fn flat(n_activities: u32) -> Draft {
     }
 }
 
-/// Runs it, and measures it.
+/// So many items of a for-each, each an activity that makes a file and writes a number to a variable.
+pub fn items(n_items: u32) -> Draft {
+    let words = ["make", "${item}"].map(|word| Template(word.to_owned()));
+    let mut activity = Activity::new(Command::List(words.to_vec()));
+    activity.outputs = vec![Produced {
+        name: "part".to_owned(),
+        path: "part.txt".to_owned(),
+    }];
+    activity.stdout = Some(Capture {
+        variable: 0,
+        parse: Parse::Int,
+    });
+    let nodes = vec![
+        Node {
+            name: "each".to_owned(),
+            kind: NodeKind::ForEach(Box::new(ForEach {
+                item: "item".to_owned(),
+                index: None,
+                items: Expression(format!("range({n_items})")),
+                key: None,
+                at_most: None,
+                children: vec![NodeId(1)],
+            })),
+            join: Join::All,
+        },
+        Node {
+            name: "make".to_owned(),
+            kind: NodeKind::Activity(Box::new(activity)),
+            join: Join::All,
+        },
+    ];
+    Draft {
+        name: "items".to_owned(),
+        variables: vec![Variable {
+            name: "made".to_owned(),
+            kind: Type::Int,
+            initial: Value::Null,
+        }],
+        nodes,
+        ..Draft::default()
+    }
+}
+
+/// Runs a parallel of so many activities, and measures it.
 pub fn run(n_activities: u32) -> Result<Figures, String> {
+    let figures = measure(flat(n_activities), n_activities)?;
+    let Figures { state_bytes, .. } = figures;
+    match state_bytes > BYTES_MAX * n_activities as usize {
+        false => Ok(figures),
+        true => Err(format!(
+            "{state_bytes} bytes of state and plan; at most {BYTES_MAX} an activity"
+        )),
+    }
+}
+
+/// Runs a process of so many activities, and measures it.
+pub fn measure(draft: Draft, n_activities: u32) -> Result<Figures, String> {
     allocator::reset_peak();
-    let submit = Submit::new(SubmitKey(7), flat(n_activities), "flat.yaml");
+    let submit = Submit::new(SubmitKey(7), draft, "large.yaml");
     let setup = Setup {
         machines: (2, 2),
         slots: (32, 32),
@@ -122,11 +181,6 @@ pub fn run(n_activities: u32) -> Result<Figures, String> {
     let peak_bytes = allocator::peak();
     let histories = sim.process_histories()?;
     let state_bytes = state_bytes(histories);
-    if state_bytes > BYTES_MAX * n_activities as usize {
-        return Err(format!(
-            "{state_bytes} bytes of state and plan; at most {BYTES_MAX} an activity"
-        ));
-    }
     Ok(Figures {
         n_activities,
         state_bytes,
