@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 9] = [
+pub const UNREACHABLE: [Unreachable; 10] = [
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard", "each-here"],

@@ -60,12 +60,15 @@ fn what_runs_of_the_other_items_is_stopped() {
     bench.run();
     let status = bench.status();
     assert_eq!(status.summary.phase, Phase::Completed);
-    let why = |bench: &mut Bench, activity| match bench.answer(Request::Why {
-        process: KEY.process(),
-        activity: ActivityId(activity),
-    }) {
-        Answer::Why(why) => why.reasons,
-        other => panic!("{other:?}"),
+    let why = |bench: &mut Bench, activity: ActivityId| {
+        let answer = bench.answer(Request::Why {
+            process: KEY.process(),
+            activity,
+        });
+        let Answer::Why(why) = answer else {
+            panic!("{answer:?}");
+        };
+        why.reasons
     };
     let stopped: Vec<ActivityId> = status
         .activities
@@ -76,7 +79,7 @@ fn what_runs_of_the_other_items_is_stopped() {
     // `c` of the two first items: the last one was enough.
     assert_eq!(stopped.len(), 2);
     for activity in stopped {
-        let reasons = why(&mut bench, activity.0);
+        let reasons = why(&mut bench, activity);
         assert_eq!(reasons, [wire::client::Reason::Enough(NodeId(2))]);
     }
     snapshots_hold(&bench, KEY);
