@@ -104,8 +104,15 @@ impl Source {
         }
     }
 
-    /// The definition of a process.
-    pub(crate) fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
+    /// Everything about a process, and its definition, which has all activities that are told. In this order,
+    /// since a process may grow between two questions, and nothing of it goes away.
+    pub(crate) fn known(&mut self, process: ProcessId) -> Result<(Status, Definition), Failure> {
+        let status = self.status(process)?;
+        Ok((status, self.definition(process)?))
+    }
+
+    /// The definition of a process as it is when this is asked.
+    fn definition(&mut self, process: ProcessId) -> Result<Definition, Failure> {
         let answer = self.answer(Request::Submission(process))?;
         definition_in(answer)
     }

@@ -96,8 +96,7 @@ fn list_of_grid(entries: &[home::Entry]) -> String {
 pub(crate) fn status(arguments: &Status) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let status = source.status(process)?;
+    let (status, definition) = source.known(process)?;
     if arguments.json {
         let mut document = json::status(&status, &definition, &location);
         document["is_live"] = json!(source.is_live());
@@ -130,8 +129,7 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
 pub(crate) fn results(arguments: &Results) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let status = source.status(process)?;
+    let (status, definition) = source.known(process)?;
     let name = &status.summary.name;
     if status.summary.phase != wire::client::Phase::Completed {
         refuse_held(&status.summary)?;

@@ -46,8 +46,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
     let (Located { location, process }, activity) =
         find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let known = source.status(process)?;
+    let (known, definition) = source.known(process)?;
     refuse_held(&known.summary)?;
     let streams: &[Stream] = match (arguments.stdout, arguments.stderr) {
         (true, _) => &[Stream::Stdout],

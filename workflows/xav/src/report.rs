@@ -58,8 +58,7 @@ Examples:
 pub(crate) fn report(arguments: &Arguments) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let status = source.status(process)?;
+    let (status, definition) = source.known(process)?;
     refuse_held(&status.summary)?;
     let now = shell::clock::wall();
     let look = Look {

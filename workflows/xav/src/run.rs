@@ -253,8 +253,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
                 .help(format!("xav status {id} shows how far it is")),
         );
     }
-    let definition = source.definition(process)?;
-    let status = source.status(process)?;
+    let (status, definition) = source.known(process)?;
     drop(source);
     refuse_ended(&status.summary)?;
     warn_root();

@@ -186,8 +186,7 @@ impl Watched<'_> {
 pub(crate) fn watch(arguments: &Watch) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let before = source.status(process)?;
+    let (before, definition) = source.known(process)?;
     let user;
     let host: &dyn Host = match (&location, source) {
         (Location::Grid(home), _) => home,

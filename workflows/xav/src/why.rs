@@ -22,8 +22,7 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
     let (Located { location, process }, activity) =
         logs::find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&location)?;
-    let definition = source.definition(process)?;
-    let status = source.status(process)?;
+    let (status, definition) = source.known(process)?;
     refuse_held(&status.summary)?;
     let request = match activity {
         Some(wanted) => {
