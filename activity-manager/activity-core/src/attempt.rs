@@ -134,34 +134,41 @@ impl AttemptState {
     }
 }
 
+/// Overhead of a string, an artifact or a pair on the heap, in bytes.
+const PIECE: usize = 64;
+
 /// Approximate bytes of a dispatch.
 pub(crate) fn dispatch_bytes(dispatch: &Dispatch) -> usize {
-    /// Overhead of a string, an artifact or a pair on the heap.
-    const PIECE: usize = 64;
-    let words: usize = dispatch.command.iter().map(|word| word.len() + PIECE).sum();
-    let env: usize = dispatch
-        .env
-        .iter()
-        .map(|(name, value)| name.len() + value.len() + PIECE)
-        .sum();
     let inputs: usize = dispatch
         .inputs
         .iter()
         .map(|(path, _)| path.len() + 2 * PIECE)
-        .sum();
-    let outputs: usize = dispatch
-        .outputs
-        .iter()
-        .map(|output| output.name.len() + output.path.len() + PIECE)
         .sum();
     let sources: usize = dispatch
         .sources
         .iter()
         .map(|sources| size_of_val(&sources.holders[..]) + PIECE)
         .sum();
+    start_bytes(dispatch) + inputs + sources
+}
+
+/// Approximate bytes of the part of a dispatch that goes to the executor: inputs do not, since they lie
+/// in the directory by then.
+pub(crate) fn start_bytes(dispatch: &Dispatch) -> usize {
+    let words: usize = dispatch.command.iter().map(|word| word.len() + PIECE).sum();
+    let env: usize = dispatch
+        .env
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + PIECE)
+        .sum();
+    let outputs: usize = dispatch
+        .outputs
+        .iter()
+        .map(|output| output.name.len() + output.path.len() + PIECE)
+        .sum();
     let stdin = match &dispatch.stdin {
         Stdin::Empty => 0,
         Stdin::Text(text) | Stdin::File(text) => text.len(),
     };
-    size_of::<Dispatch>() + words + env + inputs + outputs + sources + stdin
+    size_of::<Dispatch>() + words + env + outputs + stdin
 }

@@ -14,7 +14,7 @@ pub const ATTEMPTS_KNOWN_MAX: usize = 65_536;
 /// Maximum bytes of waiting dispatches and unacknowledged outcomes together. Above it, dispatches
 /// are refused as `Full` and nothing more is sent to the executor.
 pub const KNOWN_BYTES_MAX: usize = 256 << 20;
-/// Bytes of one dispatch: half a frame of the executor's link, which adds the machine's
+/// Bytes of one dispatch without its inputs: half a frame of the executor's link, which adds the machine's
 /// environment.
 pub const DISPATCH_BYTES_MAX: usize = wire::executor::FRAME_BYTES_MAX / 2;
 

@@ -1,10 +1,11 @@
 //! The links to process managers.
 
 use machine::Context;
+use model::limits::STAGED_MAX;
 use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
 
-use crate::attempt::{Attempt, AttemptState, dispatch_bytes};
+use crate::attempt::{Attempt, AttemptState, dispatch_bytes, start_bytes};
 use crate::closed::Closed;
 use crate::io::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX, Stream};
 use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
@@ -219,10 +220,13 @@ impl ActivityManager {
         }
     }
 
+    /// One that is alone is taken however large it is, since there will never be more room for it: a
+    /// message has a limit too.
     fn is_full(&self, index: usize, dispatch: &Dispatch) -> bool {
+        let bytes = self.attempts.bytes();
         index >= ATTEMPTS_MAX
             || self.attempts.len() >= ATTEMPTS_KNOWN_MAX
-            || self.attempts.bytes() + dispatch_bytes(dispatch) > KNOWN_BYTES_MAX
+            || bytes > 0 && bytes + dispatch_bytes(dispatch) > KNOWN_BYTES_MAX
     }
 
     /// Adds an attempt.
@@ -257,7 +261,7 @@ impl ActivityManager {
 
     fn reason_not_to_run(&self, dispatch: &Dispatch) -> Option<(FaultName, String)> {
         let Config { slots, .. } = self.config;
-        let bytes = dispatch_bytes(dispatch);
+        let bytes = start_bytes(dispatch);
         if dispatch.command.is_empty() {
             Some((
                 FaultName::NotStarted,
@@ -271,6 +275,10 @@ impl ActivityManager {
             let message = format!(
                 "command line, environment and stdin take {bytes}; at most {most} may be sent"
             );
+            Some((FaultName::TooLarge, message))
+        } else if dispatch.inputs.len() > STAGED_MAX {
+            let n_inputs = dispatch.inputs.len();
+            let message = format!("has {n_inputs} input files; at most {STAGED_MAX}");
             Some((FaultName::TooLarge, message))
         } else {
             None

@@ -13,6 +13,9 @@ use crate::executor::Kept;
 
 /// Maximum number of attempts in one message.
 pub const ATTEMPTS_MAX: usize = 1_024;
+/// Maximum number of inputs of all attempts in one message, unless a single attempt has more: most
+/// messages stay below 8 MiB.
+pub const INPUTS_MAX: usize = 65_536;
 /// Maximum number of activities in one request for copies...
 pub const COPIES_MAX: usize = 256;
 /// ...and of their files, unless a single activity has more: a request stays below a MiB.

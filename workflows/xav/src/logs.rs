@@ -115,7 +115,7 @@ pub(crate) fn find(
             let Ok(newest) = home::Scope::of(&which.state)?.find(None) else {
                 return Err(failure);
             };
-            let definition = Source::open(&newest.location)?.definition(newest.process)?;
+            let (_, definition) = Source::open(&newest.location)?.known(newest.process)?;
             let is_activity = definition
                 .activities()
                 .iter()

@@ -1,5 +1,6 @@
 //! The effect of each input in each state of an attempt, and the judgement of ends.
 
+use model::limits::STAGED_MAX;
 use model::{FaultName, Span};
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, End, ToActivity};
 use wire::executor::{Captured, Exit, FromExecutor, ToExecutor};
@@ -230,6 +231,25 @@ fn attempts_that_cannot_run_here_fail_at_once() {
          a2 no-resource: needs 3 cores; this machine has 2, \
          a3 too-large: command line, environment and stdin take 8.0 MiB; at most 8.0 MiB may be \
          sent\n"
+    );
+}
+
+#[test]
+fn inputs_do_not_count_as_what_the_executor_is_sent() {
+    let with = |number: u32, n_inputs: usize| {
+        let artifact = artifact();
+        let inputs = (0..n_inputs).map(|place| (format!("parts/{place:06}.txt"), artifact));
+        Dispatch {
+            inputs: inputs.collect(),
+            ..job(id(number))
+        }
+    };
+    let mut bench = Bench::ready(2, 0);
+    let shown = show(&bench.feed(dispatch(vec![with(1, STAGED_MAX)])));
+    assert!(shown.starts_with("stage a1"), "{shown}");
+    assert_eq!(
+        show(&bench.feed(dispatch(vec![with(2, STAGED_MAX + 1)]))),
+        "pm0: outcomes a2 too-large: has 265537 input files; at most 265536\n"
     );
 }
 

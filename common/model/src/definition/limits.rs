@@ -27,6 +27,10 @@ pub const PATH_BYTES_MAX: usize = 1_024;
 /// Arguments, environment variables, inputs, outputs or labels of one activity: enough for the
 /// widest join that was ever recorded, little enough for one message.
 pub const PARTS_MAX: usize = 65_536;
+/// Files and directories that are laid into the directory of one activity: as many as it may declare, and
+/// an output of each item of the longest list beside them. One takes its manager and its machine some
+/// 200 bytes until it is there.
+pub const STAGED_MAX: usize = PARTS_MAX + ITEMS_MAX;
 /// Inputs, outputs, variables or files of one process.
 pub const DECLARED_MAX: usize = 4_096;
 /// Bytes of the values of all inputs, of all variables and of all outputs of one process, each: they

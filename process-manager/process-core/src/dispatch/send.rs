@@ -2,7 +2,7 @@
 //! what was not heard of goes again.
 
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
-use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, ToActivity};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, INPUTS_MAX, ToActivity};
 
 use super::{Attempts, Grid};
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
@@ -192,12 +192,7 @@ impl Attempts {
     ) {
         let process = messages.first().map(|message| message.attempt.process);
         let holds = process.and_then(|id| holds(step.cx.process(id)?, resource));
-        let mut messages = messages.into_iter();
-        loop {
-            let attempts: Vec<Dispatch> = messages.by_ref().take(ATTEMPTS_MAX).collect();
-            if attempts.is_empty() {
-                return;
-            }
+        for attempts in parts(messages) {
             self.note_announced(files, &attempts);
             let message = ToActivity::Dispatch {
                 meant_for: epoch,
@@ -227,6 +222,23 @@ impl Attempts {
             }
         }
     }
+}
+
+/// Messages of bounded size.
+pub(super) fn parts(messages: Vec<Dispatch>) -> Vec<Vec<Dispatch>> {
+    let mut parts: Vec<Vec<Dispatch>> = Vec::new();
+    let mut n_inputs = 0;
+    for message in messages {
+        n_inputs += message.inputs.len();
+        match parts.last_mut() {
+            Some(part) if part.len() < ATTEMPTS_MAX && n_inputs <= INPUTS_MAX => part.push(message),
+            Some(_) | None => {
+                n_inputs = message.inputs.len();
+                parts.push(vec![message]);
+            }
+        }
+    }
+    parts
 }
 
 /// Returns true if an activity that was never sent takes long, and its machine has no slot for it beside so

@@ -1,12 +1,13 @@
 //! Attempts by themselves: sent, repeated, compared with what machines hold, ended.
 
 use model::{
-    ActivityId, AttemptId, Bytes, Draft, Epoch, FaultName, NodeId, NodeKind, Produced, ResourceId,
-    Source, Span, Staged,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, FaultName, Hash, NodeId,
+    NodeKind, Produced, ResourceId, Source, Span, Staged,
 };
-use wire::attempt::{End, Failure, Started, ToActivity};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, Failure, INPUTS_MAX, Started, ToActivity};
 use wire::group::{Offer, Offered};
 
+use super::send::parts;
 use super::{Attempts, Grid};
 use crate::Config;
 use crate::budget::Turns;
@@ -354,4 +355,27 @@ fn files_that_are_gone_are_made_again_before_the_activity_that_lacked_them_is_se
     bench.take_to_machines();
     send(&mut bench, &mut attempts, &others);
     assert_eq!(dispatched(&mut bench), [(SECOND, attempt(2, 2))]);
+}
+
+#[test]
+fn attempts_with_many_inputs_go_in_messages_of_bounded_size() {
+    let with = |number: u32, n_inputs: usize| {
+        let artifact = Artifact {
+            hash: Hash([0; 32]),
+            bytes: Bytes(0),
+            kind: ArtifactKind::File,
+        };
+        let mut dispatch = Dispatch::new(attempt(number, 1), vec!["a".to_owned()]);
+        dispatch.inputs = vec![("in".to_owned(), artifact); n_inputs];
+        dispatch
+    };
+    let sizes = |wanted: &[usize]| -> Vec<usize> {
+        let messages = (1..).zip(wanted).map(|(number, &size)| with(number, size));
+        parts(messages.collect()).iter().map(Vec::len).collect()
+    };
+    assert_eq!(sizes(&[]), [0; 0]);
+    assert_eq!(sizes(&[1, INPUTS_MAX - 1, 1]), [2, 1]);
+    // One that is larger goes alone.
+    assert_eq!(sizes(&[1, 3 * INPUTS_MAX, 1, 1]), [1, 1, 2]);
+    assert_eq!(sizes(&vec![0; ATTEMPTS_MAX + 2]), [ATTEMPTS_MAX, 2]);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use expression::{ExpressionError, ProcessScope, Programs};
+use model::limits::STAGED_MAX;
 use model::{
     Activity, ActivityId, Artifact, ArtifactKind, AttemptId, Command, Fault, FaultName, Source,
     Staged, Stdin, Value,
@@ -170,6 +171,15 @@ pub(crate) fn laid(
             artifact,
             source: Some(input.source),
         });
+    }
+    if laid.len() > STAGED_MAX {
+        let name = &process.definition().node(id.node()).name;
+        let n_files = laid.len();
+        let message = format!(
+            "{name}: {n_files} files would lie in its directory; at most {STAGED_MAX}: let activities \
+             in the body gather parts of them, or pack several into one"
+        );
+        return Err(Box::new(Fault::new(FaultName::TooLarge, message).of(id)));
     }
     Ok(laid)
 }
