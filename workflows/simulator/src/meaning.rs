@@ -81,14 +81,14 @@ impl Meaning {
         self.add(&before, |_| true, map);
     }
 
-    /// Means the same for the copies of some nodes, and of the links among them.
+    /// Means for the copies of some nodes, and of the links among them, what `written` means for these.
     pub(crate) fn copy(
         &mut self,
+        written: &Meaning,
         is_copied: impl Fn(NodeId) -> bool,
         map: &impl Fn(NodeId) -> NodeId,
     ) {
-        let before = self.clone();
-        self.add(&before, is_copied, map);
+        self.add(written, is_copied, map);
     }
 
     fn add(

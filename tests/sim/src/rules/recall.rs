@@ -113,12 +113,15 @@ fn runs(known: &Known, attempt: AttemptId, judged: &mut Judged) -> Result<(), St
     let Some(base) = known.bases.get(&id) else {
         return Ok(());
     };
-    let recorded = known.processes.get(base);
-    let has_completed = recorded.is_some_and(|process| process.completed.contains(&activity));
-    judged.count_if(has_completed);
-    if has_completed && is_same(known, (*base, activity), (id, activity)) {
+    let Some(recorded) = known.processes.get(base) else {
+        return Ok(());
+    };
+    judged.count_if(recorded.completed.contains(&activity));
+    // Wherever it was in a list: what decides is what it is given.
+    let mut completed = recorded.completed.iter();
+    if let Some(other) = completed.find(|&&one| is_same(known, (*base, one), (id, activity))) {
         return Err(format!(
-            "{attempt} starts, and {base} has recorded its outcome"
+            "{attempt} starts, and {base} has recorded its outcome as that of {other}"
         ));
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! What that means is another process without one: the body is there as often as there are items or
 //! iterations, under the numbers that a process manager gives to the copies.
 
+mod nested;
 mod repeat;
 
 use model::{
@@ -10,6 +11,7 @@ use model::{
     Staged, Template,
 };
 
+use self::nested::Nested;
 use self::repeat::Repeated;
 use super::{Enough, Generated, behind};
 use crate::meaning::{Condition, Meaning, Term};
@@ -26,6 +28,12 @@ const IN_A_ROW: Rate = Rate::percent(25);
 
 /// A `for-each` that some of its items may be enough for.
 const ENOUGH: Rate = Rate::percent(60);
+/// Lists that are other ones when a process is run again...
+const CHANGED: Rate = Rate::percent(60);
+/// ...and those of them in another order.
+const REORDERED: Rate = Rate::percent(50);
+/// Bodies with another `for-each` or loop inside, where no fault lets a process go on.
+const NESTED: Rate = Rate::percent(40);
 
 /// A process with a `for-each` or a loop.
 #[derive(Clone, Debug)]
@@ -37,11 +45,16 @@ pub struct Folded {
 }
 
 /// A part of a process and what it is run for.
+#[derive(Clone)]
 struct Body {
+    /// The name by which its activities read the item.
+    item: &'static str,
     /// The root of the body, which becomes the number of the controller.
     root: NodeId,
     len: u32,
     items: Vec<i64>,
+    /// What the last item is written as, where that is no number.
+    last: Option<&'static str>,
     at_most: Option<u32>,
     /// Items that are enough.
     n_enough: Option<usize>,
@@ -60,11 +73,14 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     let root = roots.into_iter().find(|&root| fits(generated, root))?;
     let (least, most) = ITEMS[random.index(ITEMS.len())];
     let n_items = random.between(least, most);
+    let may_nest = !generated.submit.keep_going && n_items > 0 && random.happens(NESTED);
     let may_queue = !generated.submit.keep_going && random.happens(IN_A_ROW);
     let mut body = Body {
+        item: "item",
         root,
         len: behind(nodes, root) - root.0,
         items: (0..n_items).map(|_| random.below(100) as i64).collect(),
+        last: None,
         at_most: match (may_queue, random.below(3)) {
             (true, _) => Some(1),
             (false, 0) => Some(random.between(2, 4) as u32),
@@ -73,12 +89,18 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
         n_enough: None,
         repeated: None,
     };
+    if generated.submit.base.is_some() {
+        change_list(&mut Random::new(generated.submit.key.0), &mut body.items);
+    }
     let mut moved = generated.clone();
     body.insert(&mut moved);
+    if may_nest && let Some(nested) = Nested::draw(random, &mut body, &mut moved) {
+        return Some(nested.folded(moved));
+    }
     if !generated.submit.keep_going && random.happens(REPEATED) {
-        body.repeat(random, &moved.submit.draft);
-    } else if n_items > 0 && random.happens(ENOUGH) {
-        let n_enough = random.between(1, n_items) as usize;
+        body.repeat(random, &moved.submit.draft, None);
+    } else if !body.items.is_empty() && random.happens(ENOUGH) {
+        let n_enough = random.between(1, body.items.len() as u64) as usize;
         body.n_enough = match body.may_miss_some(&moved) {
             true => Some(n_enough),
             // Of those that fault together, nobody can say which is the one too many.
@@ -90,6 +112,26 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
         submitted: body.submitted(moved.clone()),
         unrolled: body.unrolled(moved),
     })
+}
+
+/// The list of a process that is run again may be another one: longer, shorter, in another order, with
+/// another item.
+fn change_list(random: &mut Random, items: &mut Vec<i64>) {
+    if items.is_empty() || !random.happens(CHANGED) {
+        return;
+    }
+    let at = random.index(items.len());
+    match random.below(4) {
+        0 => items.insert(at, random.below(100) as i64),
+        1 if items.len() > 1 => drop(items.remove(at)),
+        2 => items[at] = random.below(100) as i64,
+        _ => {}
+    }
+    if random.happens(REORDERED) {
+        items.reverse();
+        let by = random.index(items.len());
+        items.rotate_left(by);
+    }
 }
 
 /// A body has no link to elsewhere, and writes no variable: nobody could say in which order.
@@ -160,7 +202,7 @@ impl Body {
         // Its activities are told the item.
         for node in self.inside() {
             if let Some(activity) = activity_mut(&mut generated.submit.draft, node) {
-                tell_item(activity);
+                tell_item(activity, self.item);
             }
         }
     }
@@ -220,16 +262,19 @@ impl Body {
     }
 
     fn submitted(&self, mut generated: Generated) -> Generated {
-        let items: Vec<String> = self.items.iter().map(i64::to_string).collect();
+        let mut items: Vec<String> = self.items.iter().map(i64::to_string).collect();
+        if let Some((written, last)) = items.last_mut().zip(self.last) {
+            last.clone_into(written);
+        }
         let draft = &mut generated.submit.draft;
         if let Some(repeated) = &self.repeated {
-            repeated.submit(draft, (self.root, self.items.len()));
+            repeated.submit(draft, (self.root, self.items.len()), self.item);
             if repeated.is_last_read {
                 return generated;
             }
         } else {
             draft.nodes[self.root.index()].kind = NodeKind::ForEach(Box::new(ForEach {
-                item: "item".to_owned(),
+                item: self.item.to_owned(),
                 index: None,
                 items: Expression(format!("[{}]", items.join(", "))),
                 key: None,
@@ -267,47 +312,80 @@ impl Body {
     }
 
     fn unrolled(&self, mut generated: Generated) -> Generated {
-        let mut roots = vec![NodeId(self.root.0 + 1)];
+        let written = generated.clone();
+        let mut roots = vec![self.first()];
         for place in 1..self.items.len() {
-            let base = generated.submit.draft.nodes.len() as u32;
-            roots.push(NodeId(base));
-            let shift = base - (self.root.0 + 1);
-            let map = |node: NodeId| match self.holds(node) {
-                true => NodeId(node.0 + shift),
-                false => node,
-            };
-            for node in self.inside() {
-                let mut copy = generated.submit.draft.nodes[node.index()].clone();
-                renumber(&mut copy, &map);
-                if let Some(repeated) = &self.repeated {
-                    let before = roots[place - 1].0 - (self.root.0 + 1);
-                    repeated.carry(&mut copy, node, before);
-                }
-                generated.submit.draft.nodes.push(copy);
-                let activity = model::ActivityId(node.0);
-                if let Some(own) = generated.behaviours.get(&activity).cloned() {
-                    let copy = model::ActivityId(map(node).0);
-                    generated.behaviours.insert(copy, own);
-                }
-            }
-            generated.meaning.copy(|node| self.holds(node), &map);
-            self.mean_item(&mut generated.meaning, (base, place));
+            let before = roots[place - 1];
+            roots.push(self.copy(&written, &mut generated, (place, before)));
         }
         if !self.items.is_empty() {
-            self.mean_item(&mut generated.meaning, (self.root.0 + 1, 0));
+            self.mean_item(&mut generated.meaning, (self.first().0, 0));
         }
+        self.arrange(&mut generated, &roots, written.submit.draft.nodes.len());
+        generated
+    }
+
+    /// The same part of a copy that is so many nodes behind.
+    fn shifted(&self, shift: u32) -> Body {
+        Body {
+            root: NodeId(self.root.0 + shift),
+            repeated: self.repeated.as_ref().map(|one| one.shifted(shift)),
+            ..self.clone()
+        }
+    }
+
+    /// The root of the first body.
+    fn first(&self) -> NodeId {
+        NodeId(self.root.0 + 1)
+    }
+
+    /// Appends a body for an item to what has become of a process, as it was written. Returns its root.
+    fn copy(
+        &self,
+        written: &Generated,
+        generated: &mut Generated,
+        (place, before): (usize, NodeId),
+    ) -> NodeId {
+        let base = generated.submit.draft.nodes.len() as u32;
+        let shift = base - self.first().0;
+        let map = |node: NodeId| match self.holds(node) {
+            true => NodeId(node.0 + shift),
+            false => node,
+        };
+        for node in self.inside() {
+            let mut copy = written.submit.draft.nodes[node.index()].clone();
+            renumber(&mut copy, &map);
+            if let Some(repeated) = &self.repeated {
+                repeated.carry(&mut copy, node, before.0 - self.first().0);
+            }
+            generated.submit.draft.nodes.push(copy);
+            let activity = model::ActivityId(node.0);
+            if let Some(own) = written.behaviours.get(&activity).cloned() {
+                let copy = model::ActivityId(map(node).0);
+                generated.behaviours.insert(copy, own);
+            }
+        }
+        let holds = |node| self.holds(node);
+        generated.meaning.copy(&written.meaning, holds, &map);
+        self.mean_item(&mut generated.meaning, (base, place));
+        NodeId(base)
+    }
+
+    /// The controller has all its bodies, in a process of so many nodes without the copies.
+    fn arrange(&self, generated: &mut Generated, roots: &[NodeId], n_written: usize) {
+        let children = roots.to_vec();
         let kind = match (self.items.is_empty(), self.at_most) {
             (true, _) => {
                 let never = Condition::Less(Term::Constant(1), Term::Constant(0));
                 generated.meaning.choices.insert(self.root, vec![never]);
                 NodeKind::If {
                     conditions: vec![Expression("false".to_owned())],
-                    children: roots.clone(),
+                    children,
                 }
             }
-            (false, Some(1)) => NodeKind::Sequence(roots.clone()),
+            (false, Some(1)) => NodeKind::Sequence(children),
             (false, _) => NodeKind::Parallel {
-                children: roots.clone(),
+                children,
                 links: Vec::new(),
             },
         };
@@ -318,15 +396,14 @@ impl Body {
                 Some(_) | None => {
                     generated.enough = Some(Enough {
                         of: self.root,
-                        roots: roots.clone(),
+                        roots: roots.to_vec(),
                         len: self.len,
                         n,
                     });
                 }
             }
         }
-        self.gather(&mut generated, &roots);
-        generated
+        self.gather(generated, roots, n_written as u32);
     }
 
     /// The item is the first argument of each activity of a body.
@@ -339,14 +416,14 @@ impl Body {
     }
 
     /// Who reads what the body produces reads that of each item.
-    fn gather(&self, generated: &mut Generated, roots: &[NodeId]) {
+    fn gather(&self, generated: &mut Generated, roots: &[NodeId], n_written: u32) {
         let width = self.items.len().saturating_sub(1).to_string().len();
         let shift_of = |root: NodeId| root.0 - (self.root.0 + 1);
         if let Some(repeated) = &self.repeated
             && repeated.is_last_read
         {
             let last = roots.last().map_or(0, |&root| shift_of(root));
-            return self.read_last(&mut generated.submit.draft, last, roots);
+            return self.read_last(&mut generated.submit.draft, last, n_written);
         }
         let instances = |activity: NodeId| {
             let roots = roots.iter().take(self.n_read()).enumerate();
@@ -355,10 +432,8 @@ impl Body {
                 (item, NodeId(activity.0 + shift_of(root)))
             })
         };
-        let n_nodes = generated.submit.draft.nodes.len() as u32;
-        let is_copy = |node: NodeId| roots[1..].first().is_some_and(|&first| node >= first);
-        let outside = (0..n_nodes).map(NodeId);
-        for node in outside.filter(|&node| !self.holds(node) && !is_copy(node)) {
+        let outside = (0..n_written).map(NodeId);
+        for node in outside.filter(|&node| !self.holds(node)) {
             let Some(activity) = activity_mut(&mut generated.submit.draft, node) else {
                 continue;
             };
@@ -407,9 +482,9 @@ fn activity_mut(draft: &mut Draft, node: NodeId) -> Option<&mut Activity> {
     }
 }
 
-fn tell_item(activity: &mut Activity) {
+fn tell_item(activity: &mut Activity, item: &str) {
     if let model::Command::List(words) = &mut activity.command {
-        words.insert(words.len().min(2), Template("${item}".to_owned()));
+        words.insert(words.len().min(2), Template(format!("${{{item}}}")));
     }
 }
 

@@ -50,3 +50,81 @@ fn the_same_seed_gives_the_same_process() {
     assert_eq!(draft(7), draft(7));
     assert_ne!(draft(7), draft(8));
 }
+
+/// Returns true if a node is a controller with bodies.
+fn has_bodies(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::ForEach(_) | NodeKind::Repeat(_))
+}
+
+#[test]
+fn bodies_of_all_kinds_are_in_each_other_and_pass_the_checks_of_definitions() {
+    let mut found = BTreeMap::new();
+    for seed in 0..3_000 {
+        let mut random = Random::new(seed);
+        let generated = process(&mut random, SubmitKey(seed), &Options::default());
+        let Some(folded) = bodies::fold(&mut random, &generated) else {
+            continue;
+        };
+        let submitted = folded.submitted.submit.draft.check();
+        let submitted = submitted.unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}"));
+        for (index, node) in submitted.nodes().iter().enumerate() {
+            let mut around = submitted.enclosing(NodeId(index as u32));
+            let kind = |node: &Node| match &node.kind {
+                NodeKind::ForEach(_) => "each",
+                NodeKind::Repeat(_) => "loop",
+                NodeKind::If { .. } => "if",
+                NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => "",
+            };
+            if let Some(around) = around.next()
+                && (has_bodies(node) || kind(node) == "if")
+            {
+                let pair = (kind(submitted.node(around.each)), kind(node));
+                *found.entry(pair).or_insert(0) += 1;
+            }
+        }
+    }
+    let all = ["each", "loop"];
+    for pair in all
+        .iter()
+        .flat_map(|&outer| ["each", "loop", "if"].map(|inner| (outer, inner)))
+    {
+        let n_found = found.get(&pair).copied().unwrap_or(0);
+        assert!(n_found > 20, "{pair:?}: {n_found} of {found:?}");
+    }
+}
+
+#[test]
+fn a_process_that_is_run_again_has_another_list_now_and_then() {
+    let (mut n_same, mut n_other) = (0, 0);
+    for seed in 0..300 {
+        let mut generated = process(&mut Random::new(seed), SubmitKey(seed), &Options::default());
+        let list = |generated: &Generated| {
+            let folded = bodies::fold(&mut Random::new(seed), generated)?;
+            let mut nodes = folded.submitted.submit.draft.nodes.into_iter();
+            nodes.find_map(|node| match node.kind {
+                NodeKind::ForEach(each) => Some(each.items),
+                NodeKind::Repeat(_)
+                | NodeKind::If { .. }
+                | NodeKind::Sequence(_)
+                | NodeKind::Parallel { .. }
+                | NodeKind::Activity(_)
+                | NodeKind::Assign(_)
+                | NodeKind::Empty => None,
+            })
+        };
+        let first = list(&generated);
+        generated.submit.base = Some(SubmitKey(seed).process());
+        match first == list(&generated) {
+            true => n_same += 1,
+            false => n_other += 1,
+        }
+    }
+    assert!(
+        n_same > 50 && n_other > 50,
+        "{n_same} same, {n_other} other"
+    );
+}

@@ -21,8 +21,9 @@ pub(super) struct Repeated {
 }
 
 impl Body {
-    /// Makes the body that of a loop, whose items are the numbers of the iterations.
-    pub(super) fn repeat(&mut self, random: &mut Random, draft: &Draft) {
+    /// Makes the body that of a loop, whose items are the numbers of the iterations. Nothing is carried
+    /// from a body in it.
+    pub(super) fn repeat(&mut self, random: &mut Random, draft: &Draft, within: Option<&Body>) {
         let is_until = !self.items.is_empty() && random.happens(Rate::percent(50));
         let n_items = self.items.len();
         self.items = (0..n_items as i64).collect();
@@ -32,25 +33,39 @@ impl Body {
             test: if is_until { Test::Until } else { Test::While },
             max_iterations: says_max.then_some(n_items as u32),
             carried: match random.happens(CARRIES) {
-                true => self.draw_carried(random, draft),
+                true => self.draw_carried(random, draft, within),
                 false => None,
             },
             is_last_read: n_items > 0 && random.happens(Rate::percent(50)),
         });
     }
 
-    fn draw_carried(&self, random: &mut Random, draft: &Draft) -> Option<(NodeId, usize, Source)> {
+    fn draw_carried(
+        &self,
+        random: &mut Random,
+        draft: &Draft,
+        within: Option<&Body>,
+    ) -> Option<(NodeId, usize, Source)> {
         let activity = |node: NodeId| draft.activity(model::ActivityId(node.0));
         let producers = self.inside().filter(|&node| {
             activity(node).is_some_and(|one| !one.outputs.is_empty())
                 && self.always_runs(draft, node)
+                && !within.is_some_and(|within| within.holds(node))
         });
         let producers: Vec<NodeId> = producers.collect();
         let readers = self.inside().flat_map(|node| {
             let inputs = activity(node).map_or(0, |one| one.inputs.len());
             (0..inputs).map(move |input| (node, input))
         });
-        let readers: Vec<(NodeId, usize)> = readers.collect();
+        // What is read from all bodies inside, or carried there, is not carried here.
+        let is_taken = |&(node, input): &(NodeId, usize)| {
+            within.is_some_and(|within| {
+                let read = activity(node).map(|one| &one.inputs[input]);
+                let reads_inside = read.is_some_and(|staged| within.reads(staged));
+                reads_inside && !within.holds(node) || within.carries((node, input))
+            })
+        };
+        let readers: Vec<(NodeId, usize)> = readers.filter(|one| !is_taken(one)).collect();
         if producers.is_empty() || readers.is_empty() {
             return None;
         }
@@ -63,9 +78,14 @@ impl Body {
         Some((reader, input, source))
     }
 
+    fn carries(&self, reader: (NodeId, usize)) -> bool {
+        let carried = self.repeated.as_ref().and_then(|one| one.carried);
+        carried.is_some_and(|(node, input, _)| (node, input) == reader)
+    }
+
     /// Returns true if an activity runs in each iteration: nothing on the way to it is a branch or has
     /// links.
-    fn always_runs(&self, draft: &Draft, node: NodeId) -> bool {
+    pub(super) fn always_runs(&self, draft: &Draft, node: NodeId) -> bool {
         let mut at = node;
         while at.0 > self.root.0 + 1 {
             let is_linked = |node: &Node| match &node.kind {
@@ -94,7 +114,7 @@ impl Body {
 
     /// Whoever reads what the body produces reads that of the last iteration, which is so many nodes
     /// behind the first.
-    pub(super) fn read_last(&self, draft: &mut Draft, shift: u32, roots: &[NodeId]) {
+    pub(super) fn read_last(&self, draft: &mut Draft, shift: u32, n_written: u32) {
         let last = |source: Source| match source {
             Source::Output { activity, output } if self.holds(activity) => Source::Output {
                 activity: NodeId(activity.0 + shift),
@@ -102,8 +122,7 @@ impl Body {
             },
             Source::Output { .. } | Source::Input(_) | Source::Item(_) => source,
         };
-        let end = roots.get(1).map_or(draft.nodes.len() as u32, |copy| copy.0);
-        for node in (0..end).map(NodeId).filter(|&node| !self.holds(node)) {
+        for node in (0..n_written).map(NodeId).filter(|&node| !self.holds(node)) {
             let Some(activity) = activity_mut(draft, node) else {
                 continue;
             };
@@ -120,16 +139,35 @@ impl Body {
 }
 
 impl Repeated {
+    /// The same of a copy that is so many nodes behind.
+    pub(super) fn shifted(&self, shift: u32) -> Repeated {
+        let behind = |node: NodeId| NodeId(node.0 + shift);
+        let carried = self.carried.map(|(reader, input, source)| {
+            let source = match source {
+                Source::Output { activity, output } => Source::Output {
+                    activity: behind(activity),
+                    output,
+                },
+                Source::Input(_) | Source::Item(_) => source,
+            };
+            (behind(reader), input, source)
+        });
+        Repeated {
+            carried,
+            ..self.clone()
+        }
+    }
+
     /// Writes the loop into a definition.
-    pub(super) fn submit(&self, draft: &mut Draft, (root, n_items): (NodeId, usize)) {
+    pub(super) fn submit(&self, draft: &mut Draft, (root, n_items): (NodeId, usize), item: &str) {
         let condition = match self.test {
-            Test::While => format!("item < {n_items}"),
-            Test::Until => format!("item >= {}", n_items.saturating_sub(1)),
+            Test::While => format!("{item} < {n_items}"),
+            Test::Until => format!("{item} >= {}", n_items.saturating_sub(1)),
         };
         draft.nodes[root.index()].kind = NodeKind::Repeat(Box::new(Repeat {
             test: self.test,
             condition: Expression(condition),
-            index: Some("item".to_owned()),
+            index: Some(item.to_owned()),
             max_iterations: self.max_iterations,
             children: vec![NodeId(root.0 + 1)],
         }));
