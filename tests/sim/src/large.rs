@@ -103,6 +103,7 @@ pub fn items(n_items: u32) -> Draft {
             name: "each".to_owned(),
             kind: NodeKind::ForEach(Box::new(ForEach {
                 item: "item".to_owned(),
+                complete_when: None,
                 index: None,
                 items: Expression(format!("range({n_items})")),
                 key: None,
@@ -123,6 +124,7 @@ pub fn items(n_items: u32) -> Draft {
             name: "made".to_owned(),
             kind: Type::Int,
             initial: Value::Null,
+            of: None,
         }],
         nodes,
         ..Draft::default()

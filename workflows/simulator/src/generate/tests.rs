@@ -67,7 +67,7 @@ fn bodies_of_all_kinds_are_in_each_other_and_pass_the_checks_of_definitions() {
         };
         let submitted = folded.submitted.submit.draft.check();
         let submitted = submitted.unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}"));
-        for (index, node) in submitted.nodes().iter().enumerate() {
+        for (index, node) in submitted.nodes().enumerate() {
             let mut around = submitted.enclosing(NodeId(index as u32));
             let kind = |node: &Node| match &node.kind {
                 NodeKind::ForEach(_) => "each",
