@@ -27,7 +27,8 @@ use model::{
 };
 use wire::client::{Summary, Totals};
 
-use crate::process::activity::{ActivityState, Details};
+use crate::process::activity::ActivityState;
+use crate::process::details::Details;
 use crate::process::index::Index;
 use crate::record;
 use crate::record::{CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, SEMANTICS};

@@ -3,7 +3,7 @@
 use model::{ActivityId, Fault, Plan, ResourceId, Value, Wall};
 
 use crate::process::Process;
-use crate::process::activity::Recalled;
+use crate::process::details::Recalled;
 use crate::record::{
     ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Reused, Verdict,
 };

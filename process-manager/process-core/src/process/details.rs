@@ -6,8 +6,77 @@ use std::sync::LazyLock;
 
 use minicbor::data::Type;
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
+use model::{Artifact, AttemptId, Bytes, ResourceId, Span, Value, Wall};
 
-use super::activity::Details;
+use crate::process::recompute::Recomputation;
+use crate::record::{CacheKey, Log, PastAttempt};
+
+/// Everything else that is recorded of an activity.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub(crate) struct Details {
+    /// When the last attempt started; zero while unknown.
+    #[n(0)]
+    pub(crate) started: Wall,
+    /// Its run time.
+    #[n(1)]
+    pub(crate) wall: Span,
+    /// CPU time that it used.
+    #[n(2)]
+    pub(crate) cpu: Span,
+    /// The most memory that it used.
+    #[n(3)]
+    pub(crate) peak_memory: Bytes,
+    /// The command's process id on its machine.
+    #[n(4)]
+    pub(crate) pid: u32,
+    /// Its exit status, where it exited.
+    #[n(5)]
+    pub(crate) exit_code: Option<i32>,
+    /// The place of its streams on its machine.
+    #[n(6)]
+    pub(crate) log: Option<Log>,
+    /// Attempts before the last one.
+    #[n(7)]
+    pub(crate) earlier: Vec<PastAttempt>,
+    /// When the activity may be tried again.
+    #[n(8)]
+    pub(crate) backoff: Option<Wall>,
+    /// The cache key that it was sent or reused with.
+    #[n(9)]
+    pub(crate) cache_key: Option<CacheKey>,
+    /// Its outputs, once it has completed.
+    #[n(10)]
+    pub(crate) produced: Vec<Artifact>,
+    /// Values read from its streams, once it has completed: stdout before stderr. None where they are
+    /// too long to be kept.
+    #[n(11)]
+    pub(crate) captured: Option<Vec<Value>>,
+    /// The attempt whose outcome stands, where one was reused.
+    #[n(12)]
+    pub(crate) reused: Option<Recalled>,
+    /// Its recomputation, where its files were gone.
+    #[n(13)]
+    pub(crate) recomputation: Option<Box<Recomputation>>,
+    /// The machine that keeps a copy of its outputs.
+    #[n(14)]
+    pub(crate) copy: Option<ResourceId>,
+    /// The machine that has its outputs, where that is not the one that made them.
+    #[n(15)]
+    pub(crate) holder: Option<ResourceId>,
+    /// The lost one of the two machines that have its outputs, until there is another copy.
+    #[n(16)]
+    pub(crate) lost_holder: Option<ResourceId>,
+}
+
+/// The attempt whose outcome stands for an activity; its figures are in the details.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub(crate) struct Recalled {
+    #[n(0)]
+    pub(crate) of: AttemptId,
+    /// Slots that it held.
+    #[n(1)]
+    pub(crate) slots: u32,
+}
 
 static NO_DETAILS: LazyLock<Details> = LazyLock::new(Details::default);
 
