@@ -43,7 +43,7 @@ impl Beside {
         };
         match shape {
             Shape::One => self.row("one activity: ms", each(|_, seconds| seconds * 1e3), 1, ""),
-            Shape::Flat | Shape::Layers => {
+            Shape::Flat | Shape::Layers | Shape::Items => {
                 let rate = each(|n, seconds| n / seconds);
                 self.row(&format!("{name}: activities/s"), rate, 0, "≥ 0.95");
             }

@@ -21,10 +21,18 @@ pub(crate) enum Shape {
     Chain,
     /// Layers with a barrier between two.
     Layers,
+    /// Items of one for-each, all at once: as many as [`Shape::Flat`] has activities.
+    Items,
 }
 
 impl Shape {
-    pub(crate) const ALL: [Shape; 4] = [Shape::One, Shape::Flat, Shape::Chain, Shape::Layers];
+    pub(crate) const ALL: [Shape; 5] = [
+        Shape::One,
+        Shape::Flat,
+        Shape::Chain,
+        Shape::Layers,
+        Shape::Items,
+    ];
 
     pub(crate) fn name(self) -> String {
         match self {
@@ -32,6 +40,7 @@ impl Shape {
             Shape::Flat => format!("{FLAT} independent"),
             Shape::Chain => format!("chain of {CHAIN}"),
             Shape::Layers => format!("{LAYERS} layers of {WIDTH}"),
+            Shape::Items => format!("{FLAT} items"),
         }
     }
 
@@ -39,7 +48,7 @@ impl Shape {
     pub(crate) fn layers(self) -> Vec<usize> {
         match self {
             Shape::One => vec![1],
-            Shape::Flat => vec![FLAT],
+            Shape::Flat | Shape::Items => vec![FLAT],
             Shape::Chain => vec![1; CHAIN],
             Shape::Layers => vec![WIDTH; LAYERS],
         }
@@ -51,7 +60,17 @@ impl Shape {
 
     /// The shape in the definition language.
     pub(crate) fn definition(self) -> String {
-        definition(&self.layers(), &format!("[{COMMAND}]"))
+        let run = format!("[{COMMAND}]");
+        match self {
+            Shape::One | Shape::Flat | Shape::Chain | Shape::Layers => {
+                definition(&self.layers(), &run)
+            }
+            Shape::Items => format!(
+                "xavantes: 1\nname: compare\nbody:\n  sequence:\n    - for-each:\n        item: number\n        \
+                 in: ${{ range({FLAT}) }}\n        do:\n          activity: a\n          run: {run}\n          \
+                 work: 1ms\n"
+            ),
+        }
     }
 }
 
@@ -82,6 +101,8 @@ fn a_definition_has_its_layers() {
     let text = Shape::Layers.definition();
     assert_eq!(text.matches("- parallel:").count(), 10);
     assert_eq!(text.matches("- activity: a").count(), 1_000);
+    let items = Shape::Items.definition();
+    assert!(items.ends_with("in: ${ range(10000) }\n        do:\n          activity: a\n          run: [/bin/true]\n          work: 1ms\n"), "{items}");
     assert_eq!(
         Shape::One.definition(),
         "xavantes: 1\nname: compare\nbody:\n  sequence:\n    - activity: a0\n      run: [/bin/true]\n      work: 1ms\n"
