@@ -11,6 +11,7 @@
 mod diagnostic;
 pub mod export;
 mod keys;
+mod known_items;
 pub mod platform;
 mod read;
 mod schema;
@@ -22,6 +23,7 @@ pub mod wfformat;
 use model::Definition;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+pub use known_items::{has_unknown_items, with_known_items};
 pub use schema::schema;
 pub use show::{dot, json, tree};
 pub use units::{UnitError, parse_duration, parse_size};

@@ -12,11 +12,12 @@ mod show;
 mod source;
 mod subject;
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use model::Span;
+use model::{Artifact, ArtifactKind, Bytes, Hash, Span, Value};
 use schedule::SchedulerKind;
 use schedule::draw::{Chart, Drawn};
 
@@ -114,6 +115,8 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
     let (mode, as_json) = (arguments.mode, arguments.json);
     let source = PlanSource::read(&arguments.file, &arguments.recording, mode, as_json)?;
     check_inputs(&arguments.inputs, source.inputs())?;
+    let values = values(&arguments.inputs, source.inputs());
+    let source = source.with_known_items(&values);
     let subject = Subject::new(
         source,
         &arguments.recording,
@@ -150,8 +153,33 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
     Ok(0)
 }
 
-/// Inputs change nothing in a plan, but a slip in them is better told than passed over. Files need
-/// not be there yet.
+/// The values of the inputs, by which the items of a for-each may be known: those that are given, else their
+/// defaults. What is missing or cannot be read is `Null`.
+fn values(inputs: &[String], declared: &[model::Input]) -> Vec<Value> {
+    let missing = declared.iter().filter(|input| input.default.is_none());
+    let missing: Vec<(String, Value)> = missing
+        .map(|input| (input.name.clone(), Value::Null))
+        .collect();
+    let given = inputs::read(inputs, declared, &missing).unwrap_or_default();
+    // Only how many files there are is of interest.
+    let mut add = |_: &Path, is_directory: bool| {
+        let kind = match is_directory {
+            true => ArtifactKind::Directory,
+            false => ArtifactKind::File,
+        };
+        let (hash, bytes) = (Hash([0; 32]), Bytes::ZERO);
+        Ok::<_, Infallible>(Artifact { hash, bytes, kind })
+    };
+    let value = |input: &model::Input| {
+        let given = given.iter().find(|(name, _)| *name == input.name);
+        let given = given.and_then(|(_, value)| value.resolve(&mut add).ok());
+        given.or_else(|| input.default.clone()).unwrap_or_default()
+    };
+    declared.iter().map(value).collect()
+}
+
+/// Inputs change little in a plan, but a slip in them is better told than passed over. Files need not be
+/// there yet.
 fn check_inputs(inputs: &[String], declared: &[model::Input]) -> Result<(), Failure> {
     for argument in inputs {
         let name = argument.split_once('=').map(|(name, _)| name);

@@ -176,7 +176,8 @@ fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
     if subject.has_bodies {
         rows.push(vec![
             "bodies".to_owned(),
-            "an estimate: the body of each for-each and loop is there once, as if for one item or iteration"
+            "an estimate: the body of each loop, and of each for-each whose items are not known yet, is there \
+             once, as if for one item or iteration"
                 .to_owned(),
         ]);
     }

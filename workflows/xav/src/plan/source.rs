@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use language::wfformat::{self, RecordedGraph};
-use model::{Definition, Input};
+use model::{Definition, Input, Value};
 
 use super::Mode;
 use crate::arguments::Recording;
@@ -57,6 +57,17 @@ impl PlanSource {
             path: path.to_owned(),
             content,
         })
+    }
+
+    /// Each for-each has a body for each of its items, where these follow from the inputs.
+    pub(crate) fn with_known_items(mut self, inputs: &[Value]) -> PlanSource {
+        self.content = match self.content {
+            Content::Definition(definition) => {
+                Content::Definition(language::with_known_items(definition, inputs))
+            }
+            recorded @ Content::Recorded(..) => recorded,
+        };
+        self
     }
 
     /// The inputs that a run of it would take.

@@ -130,7 +130,7 @@ impl Subject {
         };
         let mut named = graph.named;
         let definition = graph.definition.as_ref();
-        let has_bodies = definition.is_some_and(Definition::may_grow);
+        let has_bodies = definition.is_some_and(language::has_unknown_items);
         Ok(Subject {
             title: graph.title,
             problem,

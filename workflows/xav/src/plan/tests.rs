@@ -62,7 +62,7 @@ impl Bench {
         platform: Option<&str>,
         mode: Mode,
     ) -> Result<Subject, Failure> {
-        let source = self.source(text, recording, mode);
+        let source = self.source(text, recording, mode).with_known_items(&[]);
         let platform = platform.map(|platform| {
             if platform.contains("machines") || platform.contains("groups") {
                 self.file("platform.yaml", platform).display().to_string()
@@ -175,7 +175,8 @@ fn a_plan_as_text_shows_everything_once() {
 fn a_plan_with_bodies_says_that_it_is_an_estimate() {
     let bench = Bench::new();
     let said = |step: &str| {
-        let text = format!("xavantes: 1\nname: p\nbody:\n  {step}");
+        let variables = "variables:\n  v: { type: list of int, value: [1] }";
+        let text = format!("xavantes: 1\nname: p\n{variables}\nbody:\n  {step}");
         let subject = bench.subject(&text, Some(TWO), Mode::Direct).unwrap();
         let made = PlanResult::new(&subject, SchedulerKind::Heft, None).unwrap();
         let chart = chart(&subject, &made);
@@ -183,8 +184,11 @@ fn a_plan_with_bodies_says_that_it_is_an_estimate() {
     };
     let activity = "{ activity: a, run: [a] }";
     assert!(!said(activity));
-    assert!(said(&format!(
+    assert!(!said(&format!(
         "for-each: {{ item: i, in: [1, 2], do: {activity} }}"
+    )));
+    assert!(said(&format!(
+        "for-each: {{ item: i, in: \"${{ v }}\", do: {activity} }}"
     )));
     assert!(said(&format!(
         "{{ while: \"${{ false }}\", do: {activity} }}"
