@@ -6,7 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
 #[path = "../tests/support/stes.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the vectors use the rest")]
+#[expect(dead_code, reason = "the vectors use the rest")]
 mod stes;
 #[path = "../tests/support/traces.rs"]
 mod traces;
@@ -422,7 +422,8 @@ fn stes_table(text: &mut String, all: &[Data]) -> Result<(), std::fmt::Error> {
         names(all),
         "--:|".repeat(all.len())
     )?;
-    let make: [(&str, fn() -> Box<dyn Predictor>); 3] = [
+    type Make = fn() -> Box<dyn Predictor>;
+    let make: [(&str, Make); 3] = [
         ("stes", || Box::new(Stes::fitted(STES_WINDOW))),
         ("des", || Box::new(Des::default())),
         ("xavantes", || Box::new(Xavantes::default())),

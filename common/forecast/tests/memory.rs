@@ -53,8 +53,7 @@ fn full_windows_take_nothing_from_the_allocator() {
             forecaster.observe(Observation::Value(value));
         }
         let (calls, bytes) = (CALLS.get(), forecaster.state_bytes());
-        for at in 0..2000 {
-            let value = series[at];
+        for (at, &value) in series.iter().take(2000).enumerate() {
             forecaster.observe(match at % 50 {
                 0 => Observation::Gap,
                 1 => Observation::AtLeast(value),

@@ -10,7 +10,7 @@ use forecast::Method;
 use forecast::draw::{Picture, number};
 use serde_json::{Map, Value as Json, json};
 
-use self::compared::{Compared, Figures, Pictured};
+use self::compared::{Compared, Figures, Pictured, Sums};
 use crate::failure::{Failure, Outcome};
 use crate::measurements::{self, Measurements};
 use crate::{screen, text};
@@ -31,6 +31,8 @@ predictor of --against, and the processor time of a forecast. docs/forecasting.m
 const STATES_BYTES_MAX: usize = 1 << 30;
 /// Lines of a terminal's plot.
 const PLOT_LINES: usize = 12;
+/// Series whose errors are kept one by one; of more there are means.
+const SERIES_TOLD_MAX: usize = 100_000;
 /// Series that the table of a terminal names one by one.
 const SERIES_SHOWN_MAX: usize = 10;
 
@@ -74,13 +76,21 @@ pub(crate) fn forecast(arguments: &Arguments) -> Outcome {
     if read.done.is_empty() {
         return Err(nothing(arguments));
     }
-    let mean = mean(&methods, &read.done);
+    let mean = read.sums.mean();
     if let Some(path) = &arguments.svg
         && let Some(picture) = &read.picture
     {
         measurements::write(path, &picture.svg())?;
     }
     if arguments.json {
+        if read.n_series > read.done.len() as u64 {
+            return Err(Failure::refused(format!(
+                "{} has {} series; JSON is printed of {SERIES_TOLD_MAX} at most",
+                arguments.measurements.file.display(),
+                read.n_series
+            ))
+            .help("choose one with --series"));
+        }
         screen::json(&as_json(&read.done, &mean))?;
         return Ok(0);
     }
@@ -89,8 +99,14 @@ pub(crate) fn forecast(arguments: &Arguments) -> Outcome {
 }
 
 /// Everything that was read.
+#[derive(Default)]
 struct Read {
+    /// The first series, by name.
     done: BTreeMap<String, BTreeMap<Method, Figures>>,
+    /// How often each name of them came.
+    names: BTreeMap<String, u32>,
+    n_series: u64,
+    sums: Sums,
     picture: Option<Picture>,
     n_values: u64,
 }
@@ -99,9 +115,7 @@ fn read(arguments: &Arguments, methods: &[Method]) -> Result<Read, Failure> {
     let bytes: usize = methods.iter().map(|method| method.state_bytes_max()).sum();
     let at_once_max = STATES_BYTES_MAX / bytes.max(1);
     let mut open: BTreeMap<String, Compared> = BTreeMap::new();
-    let mut done: BTreeMap<String, BTreeMap<Method, Figures>> = BTreeMap::new();
-    let mut picture = None;
-    let mut n_values = 0;
+    let mut read = Read::default();
     let quantity = arguments.measurements.quantity();
     let wants_picture = arguments.plot || arguments.svg.is_some();
     arguments.measurements.read(&mut |(name, observation)| {
@@ -111,14 +125,10 @@ fn read(arguments: &Arguments, methods: &[Method]) -> Result<Read, Failure> {
         let Some(observation) = observation else {
             if let Some(compared) = open.remove(name) {
                 let (figures, pictured) = compared.finish();
-                n_values += figures
-                    .values()
-                    .next()
-                    .map_or(0, |figures| figures.n_values);
-                picture = picture
-                    .take()
-                    .or_else(|| pictured.map(|pictured| pictured.picture(name)));
-                done.insert(distinct(name, &done), figures);
+                if let Some(pictured) = pictured {
+                    read.picture = Some(pictured.picture(name));
+                }
+                read.add(name, figures);
             }
             return Ok(());
         };
@@ -130,31 +140,44 @@ fn read(arguments: &Arguments, methods: &[Method]) -> Result<Read, Failure> {
                 ))
                 .help("choose fewer predictors with --predictors, or one series with --series"));
             }
-            let is_first = wants_picture && open.is_empty() && done.is_empty();
+            let is_first = wants_picture && open.is_empty() && read.n_series == 0;
             let pictured = is_first.then(|| Pictured::new(methods));
-            open.insert(name.to_owned(), Compared::new(methods, quantity, pictured));
+            let compared = Compared::new(methods, quantity, pictured);
+            open.insert(name.to_owned(), compared);
         }
         if let Some(compared) = open.get_mut(name) {
             compared.observe(observation);
         }
         Ok(())
     })?;
-    Ok(Read {
-        done,
-        picture,
-        n_values,
-    })
+    Ok(read)
 }
 
-/// A name that is not taken: rows may have the same one.
-fn distinct<V>(name: &str, taken: &BTreeMap<String, V>) -> String {
-    let mut free = name.to_owned();
-    let mut number = 2;
-    while taken.contains_key(&free) {
-        free = format!("{name} ({number})");
-        number += 1;
+impl Read {
+    fn add(&mut self, name: &str, figures: BTreeMap<Method, Figures>) {
+        self.n_series += 1;
+        self.n_values += figures
+            .values()
+            .next()
+            .map_or(0, |figures| figures.n_values);
+        self.sums.add(&figures);
+        if self.done.len() == SERIES_TOLD_MAX {
+            return;
+        }
+        // Rows may have the same name.
+        let times = self.names.entry(name.to_owned()).or_default();
+        let mut free = name.to_owned();
+        loop {
+            *times += 1;
+            if *times > 1 {
+                free = format!("{name} ({times})");
+            }
+            if !self.done.contains_key(&free) {
+                break;
+            }
+        }
+        self.done.insert(free, figures);
     }
-    free
 }
 
 fn nothing(arguments: &Arguments) -> Failure {
@@ -166,18 +189,6 @@ fn nothing(arguments: &Arguments) -> Failure {
         )),
         None => Failure::refused(format!("{shown} has no measurements")),
     }
-}
-
-/// Means over the series that have a second value.
-fn mean(
-    methods: &[Method],
-    done: &BTreeMap<String, BTreeMap<Method, Figures>>,
-) -> BTreeMap<Method, Figures> {
-    let of = |method: &Method| {
-        let all = done.values().filter_map(|figures| figures.get(method));
-        (*method, Figures::mean(all))
-    };
-    methods.iter().map(of).collect()
 }
 
 fn as_json(
@@ -204,7 +215,7 @@ fn as_json(
 }
 
 fn shown(arguments: &Arguments, read: &Read, mean: &BTreeMap<Method, Figures>) -> String {
-    let n_series = read.done.len() as u64;
+    let n_series = read.n_series;
     let mut out = format!(
         "{}: {}, {}\n",
         screen::bold(&arguments.measurements.file.display().to_string()),

@@ -20,6 +20,8 @@ use crate::{screen, text};
 
 /// Values that are in memory at once: 128 MB.
 const VALUES_MAX: usize = 16_000_000;
+/// Series that are described: 150 MB.
+const SERIES_MAX: usize = 100_000;
 /// Points of a picture; a longer series is drawn by parts.
 const PICTURE_VALUES: usize = 4000;
 /// Lines of a terminal's plot.
@@ -136,6 +138,12 @@ pub(crate) fn stats(arguments: &Stats) -> Outcome {
             }
             None => {
                 if let Some(values) = open.remove(name) {
+                    if done.len() == SERIES_MAX {
+                        return Err(Failure::refused(format!(
+                            "{file} has more than {SERIES_MAX} series"
+                        ))
+                        .help("choose one with --series"));
+                    }
                     n_values -= values.len();
                     picture = picture.take().or_else(|| Some(pictured(name, &values)));
                     done.push((name.to_owned(), Described::of(&values)));

@@ -40,7 +40,6 @@ impl Stes {
     }
 
     /// Refitted by least squares over the newest `window` values after each value.
-    #[allow(dead_code, reason = "the vectors have fixed parameters")]
     pub(crate) fn fitted(window: usize) -> Stes {
         Stes {
             window: Some(window),

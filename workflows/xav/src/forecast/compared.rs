@@ -48,21 +48,50 @@ pub(super) struct Figures {
     pub(super) nanoseconds: Option<f64>,
 }
 
-impl Figures {
-    /// The mean of several; series without errors do not count.
-    pub(super) fn mean<'a>(all: impl Iterator<Item = &'a Figures> + Clone) -> Figures {
-        let mean = |of: fn(&Figures) -> Option<f64>| {
-            let some = all.clone().filter_map(of);
-            let (n, sum) = some.fold((0u64, 0.0), |(n, sum), value| (n + 1, sum + value));
-            (n > 0).then(|| sum / n as f64)
-        };
-        Figures {
-            n_values: all.clone().map(|figures| figures.n_values).sum(),
-            rmse: mean(|figures| figures.rmse),
-            mae: mean(|figures| figures.mae),
-            bias: mean(|figures| figures.bias),
-            nanoseconds: mean(|figures| figures.nanoseconds),
+/// Figures of several series, added up.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    by_method: BTreeMap<Method, [Sum; 4]>,
+    n_values: u64,
+}
+
+/// Series without an error do not count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    n: u64,
+    sum: f64,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, series: &BTreeMap<Method, Figures>) {
+        self.n_values += series.values().next().map_or(0, |figures| figures.n_values);
+        for (method, figures) in series {
+            let sums = self.by_method.entry(*method).or_default();
+            let values = [figures.rmse, figures.mae, figures.bias, figures.nanoseconds];
+            for (sum, value) in sums.iter_mut().zip(values) {
+                if let Some(value) = value {
+                    sum.n += 1;
+                    sum.sum += value;
+                }
+            }
         }
+    }
+
+    /// The means.
+    pub(super) fn mean(&self) -> BTreeMap<Method, Figures> {
+        let mean = |(method, sums): (&Method, &[Sum; 4])| {
+            let [rmse, mae, bias, nanoseconds] =
+                sums.map(|sum| (sum.n > 0).then(|| sum.sum / sum.n as f64));
+            let figures = Figures {
+                n_values: self.n_values,
+                rmse,
+                mae,
+                bias,
+                nanoseconds,
+            };
+            (*method, figures)
+        };
+        self.by_method.iter().map(mean).collect()
     }
 }
 

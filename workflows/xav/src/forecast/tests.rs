@@ -7,10 +7,10 @@ use crate::arguments::{Arguments as Line, Command};
 
 fn arguments(words: &[&str]) -> Arguments {
     let line = Line::try_parse_from(["xav", "forecast"].iter().chain(words)).expect("a good line");
-    match line.command {
-        Command::Forecast(arguments) => arguments,
-        other => panic!("{other:?}"),
-    }
+    let Command::Forecast(arguments) = line.command else {
+        panic!("another command");
+    };
+    arguments
 }
 
 fn told(folder: &Path, table: &str, words: &[&str]) -> Result<Json, String> {
@@ -27,7 +27,7 @@ fn told(folder: &Path, table: &str, words: &[&str]) -> Result<Json, String> {
     methods.sort();
     methods.dedup();
     let read = read(&arguments, &methods).map_err(|failure| failure.message)?;
-    Ok(as_json(&read.done, &mean(&methods, &read.done)))
+    Ok(as_json(&read.done, &read.sums.mean()))
 }
 
 #[test]
@@ -59,6 +59,26 @@ fn rows_of_the_same_name_are_series_of_their_own() {
     )
     .unwrap();
     assert!(json["series"]["a (2)"]["last"]["rmse"] == json!(0.0));
+    let table = "a (2),1,2\na,1,3\na,5,5\na,7,8\n";
+    let json = told(folder.path(), table, &["--predictors", "last"]).unwrap();
+    let names: Vec<&String> = json["series"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["a", "a (2)", "a (3)", "a (4)"]);
+}
+
+#[test]
+fn of_more_series_than_are_told_there_are_means() {
+    let mut read = Read::default();
+    let figures = Figures {
+        n_values: 2,
+        rmse: Some(3.0),
+        ..Figures::default()
+    };
+    for _ in 0..=SERIES_TOLD_MAX {
+        read.add("a", BTreeMap::from([(Method::Des, figures)]));
+    }
+    assert_eq!(read.done.len(), SERIES_TOLD_MAX);
+    assert_eq!((read.n_series, read.n_values), (100_001, 200_002));
+    assert_eq!(read.sums.mean()[&Method::Des].rmse, Some(3.0));
 }
 
 #[test]

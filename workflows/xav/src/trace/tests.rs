@@ -5,10 +5,10 @@ use crate::arguments::{Arguments as Line, Command as Given};
 
 fn command(words: &[&str]) -> Command {
     let line = Line::try_parse_from(["xav", "trace"].iter().chain(words)).expect("a good line");
-    match line.command {
-        Given::Trace(command) => command,
-        other => panic!("{other:?}"),
-    }
+    let Given::Trace(command) = line.command else {
+        panic!("another command");
+    };
+    command
 }
 
 fn done(command: &Command) -> Outcome {
