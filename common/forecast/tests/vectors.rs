@@ -25,6 +25,8 @@ fn every_vector_holds() {
 /// A checker that finds nothing wrong with anything would be worth nothing.
 #[test]
 fn a_wrong_digit_is_found_in_every_group() {
+    // Without the simulations, which take seconds.
+    let (short, _) = DOBBER.split_once("\nV12 ").unwrap();
     for (right, wrong) in [
         ("E220A8397B1DCDAF", "E220A8397B1DCDAE"),
         ("11.769231", "11.769232"),
@@ -35,8 +37,8 @@ fn a_wrong_digit_is_found_in_every_group() {
         ("0.436202", "0.436203"),
         ("[1.000000, 0.400000", "[1.000000, 0.400001"),
     ] {
-        assert!(DOBBER.contains(right), "{right}");
-        let report = vectors::check(&DOBBER.replacen(right, wrong, 1));
+        assert!(short.contains(right), "{right}");
+        let report = vectors::check(&short.replacen(right, wrong, 1));
         assert_eq!(
             report.differences.len(),
             1,
@@ -49,7 +51,9 @@ fn a_wrong_digit_is_found_in_every_group() {
 /// Vectors of other series than ours are worked out from their own inputs.
 #[test]
 fn inputs_are_read_from_the_file() {
-    let other = DOBBER.replacen("SHORT = [10.0, 12.0", "SHORT = [10.0, 13.0", 1);
+    let (short, _) = DOBBER.split_once("\nV12 ").unwrap();
+    assert!(vectors::check(short).differences.is_empty());
+    let other = short.replacen("SHORT = [10.0, 12.0", "SHORT = [10.0, 13.0", 1);
     assert!(!vectors::check(&other).differences.is_empty());
     assert!(!vectors::check("nothing").differences.is_empty());
 }
