@@ -99,6 +99,24 @@ fn bounds_of_memory_hold_for_the_worst_series() {
         }
         let (taken, most) = (predictor.state_bytes(), method.state_bytes_max());
         assert!(taken <= most, "{method}: {taken} of {most}");
+        // The table of docs/forecasting.md.
+        let told = match method {
+            Method::Xavantes => 28,
+            Method::Des => 42,
+            Method::Nws => 32,
+            Method::Ar16 => 6,
+            Method::Median
+            | Method::TrimmedMean
+            | Method::Last
+            | Method::Mean
+            | Method::Es
+            | Method::TriggLeach
+            | Method::Whybark
+            | Method::Mentzer
+            | Method::Pantazopoulos => 1,
+        };
+        println!("{method}: {most}");
+        assert!(most <= told * 1024, "{method}: {most}");
         // 10,000 series in 450 MB, the quantiles included.
         assert!(most + 2600 <= 45_000, "{method}: {most}");
     }
