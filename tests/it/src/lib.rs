@@ -51,6 +51,8 @@ pub mod readme_grid;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
+mod recorded_loop;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod report;
@@ -66,3 +68,5 @@ mod sandbox;
 #[cfg(test)]
 mod status_and_interrupts;
 mod wait;
+#[cfg(test)]
+mod wide_gather;
