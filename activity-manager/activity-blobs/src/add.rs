@@ -150,7 +150,7 @@ impl Store {
         }
         let file = File::open(path).map_err(open)?;
         let stat = rustix::fs::fstat(&file).map_err(|error| open(error.into()))?;
-        self.add_open(file, &stat, path, Keeping::Owner)
+        self.shared(|| self.add_open(file, &stat, path, Keeping::Owner))
     }
 
     /// Copies a directory into the store. Empty directories are kept. Links are resolved if they
@@ -173,8 +173,10 @@ impl Store {
         match opened.find(Path::new("")) {
             Ok(Opened::Directory(directory, inside)) => {
                 let start = (directory, inside);
-                let listing = self.add_walked(&opened, start, &Wanted::All, root)?;
-                self.add_named_listing(&listing, root)
+                self.shared(|| {
+                    let listing = self.add_walked(&opened, start, &Wanted::All, root)?;
+                    self.add_named_listing(&listing, root)
+                })
             }
             Ok(Opened::File(..) | Opened::Special) => Err(AddError::NotADirectory {
                 path: root.to_path_buf(),
@@ -186,15 +188,27 @@ impl Store {
     /// Makes a blob of bytes. Not durable before [`Store::flush`].
     pub fn add_bytes(&self, bytes: &[u8]) -> Result<Artifact, AddError> {
         let name = format!("{} bytes", bytes.len());
-        self.inner
-            .keep(bytes)
-            .map_err(|source| AddError::copy(Path::new(&name), source))
+        self.shared(|| {
+            let kept = self.inner.keep(bytes);
+            kept.map_err(|source| AddError::copy(Path::new(&name), source))
+        })
     }
 
     /// Makes a directory of blobs that are here already, or will be. Not durable before
     /// [`Store::flush`].
     pub fn add_listing(&self, listing: &Listing) -> Result<Artifact, AddError> {
-        self.add_named_listing(listing, Path::new("a listing"))
+        self.shared(|| self.add_named_listing(listing, Path::new("a listing")))
+    }
+
+    /// Adds an artifact for anybody: nobody else deletes it in between.
+    fn shared(
+        &self,
+        add: impl FnOnce() -> Result<Artifact, AddError>,
+    ) -> Result<Artifact, AddError> {
+        let _hold = self.hold();
+        let added = add()?;
+        self.share(&[added]);
+        Ok(added)
     }
 
     /// [`Store::add_listing`] of the tree with this name in errors.
@@ -288,7 +302,7 @@ impl AddError {
 }
 
 impl Inner {
-    fn keep(&self, content: &[u8]) -> io::Result<Artifact> {
+    pub(crate) fn keep(&self, content: &[u8]) -> io::Result<Artifact> {
         let hash = Hash(*blake3::hash(content).as_bytes());
         let bytes = content.len() as u64;
         if !self.is_known(hash) {

@@ -58,6 +58,11 @@ impl Store {
 }
 
 impl Arriving {
+    /// Its name.
+    pub fn hash(&self) -> Hash {
+        self.hash
+    }
+
     /// Number of received bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes

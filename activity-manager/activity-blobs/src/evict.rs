@@ -57,6 +57,44 @@ pub(crate) struct Pins {
     n_pins: usize,
 }
 
+impl Pins {
+    /// Removes pins of an owner.
+    pub(crate) fn unpin(
+        &mut self,
+        owner: u64,
+        artifacts: &[Artifact],
+        taken_by: impl Fn(&Artifact) -> u64,
+    ) {
+        let Some(pinned) = self.by_owner.get_mut(&owner) else {
+            return;
+        };
+        for artifact in artifacts {
+            if pinned.remove(artifact) {
+                self.n_pins -= 1;
+                let taken = self.bytes.entry(owner).or_default();
+                *taken = taken.saturating_sub(taken_by(artifact));
+            }
+        }
+        if pinned.is_empty() {
+            self.by_owner.remove(&owner);
+        }
+    }
+
+    /// Returns true if anybody has pinned a blob by itself.
+    pub(crate) fn has(&self, hash: Hash) -> bool {
+        let from = Artifact {
+            hash,
+            bytes: Bytes::ZERO,
+            kind: ArtifactKind::File,
+        };
+        let mut owners = self.by_owner.values();
+        owners.any(|pinned| {
+            let first = pinned.range(from..).next();
+            first.is_some_and(|first| first.hash == hash)
+        })
+    }
+}
+
 impl Store {
     /// Adds pins of an owner. A pinned directory keeps its files. Missing blobs may be pinned too:
     /// pin first, then call [`Store::missing`], and existing blobs stay. Pins are in memory alone:
@@ -85,7 +123,7 @@ impl Store {
         Bytes(owners.into_iter().map(of).fold(0, u64::saturating_add))
     }
 
-    fn taken_by(&self, artifact: &Artifact) -> u64 {
+    pub(crate) fn taken_by(&self, artifact: &Artifact) -> u64 {
         let stored = match artifact.kind {
             ArtifactKind::Directory => None,
             ArtifactKind::File | ArtifactKind::Program => self.inner.index().get(artifact.hash),

@@ -1,10 +1,11 @@
 //! The store's index in memory: sizes, last use, durability, and holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use model::{Bytes, Hash};
 
+use crate::users::User;
 use crate::verify::Stamp;
 
 /// All blobs on the disk, in the order of their use.
@@ -15,6 +16,8 @@ pub(crate) struct Index {
     stored: u64,
     /// The stamps of the files of large blobs when they were found to be sound.
     stamps: BTreeMap<Hash, Stamp>,
+    /// The users of blobs that have any and are not shared.
+    users: BTreeMap<Hash, BTreeSet<User>>,
     /// Counts uses: larger is later.
     tick: u64,
     /// Blobs that no flush has made durable.
@@ -41,6 +44,8 @@ pub(crate) struct Entry {
     last_used: u64,
     /// True if this epoch of the store has written its use into the file's times.
     stamped: bool,
+    /// True if anybody may have it.
+    is_shared: bool,
 }
 
 /// The size of a blob.
@@ -75,8 +80,10 @@ impl Index {
             last_used,
             // A file that was just written has its time already.
             stamped: durability == Durability::Fresh,
+            is_shared: false,
         };
         self.stamps.remove(&hash);
+        self.users.remove(&hash);
         if let Some(old) = self.blobs.insert(hash, entry) {
             self.stored -= old.stored;
         }
@@ -89,6 +96,7 @@ impl Index {
     /// Forgets a blob.
     pub(crate) fn remove(&mut self, hash: Hash) {
         self.stamps.remove(&hash);
+        self.users.remove(&hash);
         if let Some(old) = self.blobs.remove(&hash) {
             self.stored -= old.stored;
         }
@@ -103,6 +111,43 @@ impl Index {
         };
         entry.last_used = self.tick;
         !std::mem::replace(&mut entry.stamped, true)
+    }
+
+    /// Anybody may have a blob.
+    pub(crate) fn share(&mut self, hash: Hash) {
+        if let Some(entry) = self.blobs.get_mut(&hash) {
+            entry.is_shared = true;
+            self.users.remove(&hash);
+        }
+    }
+
+    /// A blob has a further user.
+    pub(crate) fn note_user(&mut self, hash: Hash, user: User) {
+        let entry = self.blobs.get(&hash);
+        if entry.is_some_and(|entry| !entry.is_shared) {
+            self.users.entry(hash).or_default().insert(user);
+        }
+    }
+
+    /// The attempts up to this one at an activity need a blob no more. Returns true if nobody does: it is
+    /// not shared, and what is left of its users is its owner, who was given it.
+    pub(crate) fn forget_makers(
+        &mut self,
+        hash: Hash,
+        owner: u64,
+        (activity, number): (u32, u32),
+    ) -> bool {
+        let Some(users) = self.users.get_mut(&hash) else {
+            return false;
+        };
+        let has_ended = |user: &User| {
+            let made = user.maker;
+            user.owner == owner && made.is_some_and(|(of, at)| of == activity && at <= number)
+        };
+        users.retain(|user| !has_ended(user));
+        // Whoever has been given it is remembered, so that a repeat finds the owner.
+        users.insert(User { owner, maker: None });
+        users.len() == 1
     }
 
     /// Records that a directory was made under `blobs/`.

@@ -26,6 +26,7 @@ mod read;
 mod reader;
 mod sparse;
 mod store;
+mod users;
 mod verify;
 mod walk;
 
@@ -40,6 +41,7 @@ pub use place::{LINKED_BYTES_MIN, PlaceError, Placement};
 pub use read::ReadError;
 pub use reader::Reader;
 pub use store::{Hold, Locked, OpenError, Store};
+pub use users::{Dropped, User};
 pub use verify::{ALWAYS_VERIFIED_BYTES_MAX, Verified};
 
 /// Maximum number of files and empty directories in one tree, and so of one output: a listing of

@@ -494,6 +494,7 @@ impl Inner {
         let mut index = self.index();
         for (_, hash, size, durability) in found {
             index.insert(hash, size, durability);
+            index.share(hash);
         }
         // The directory of an unflushed blob may be unflushed too.
         index.made_directory();

@@ -22,6 +22,7 @@ impl ActivityManager {
                 copied,
                 holders,
                 is_needed,
+                number,
             } = one;
             let is_kept = is_needed && self.kept.note(from, copied.process);
             cx.effect(Effect::Copy {
@@ -29,6 +30,7 @@ impl ActivityManager {
                 sources: self.holders.known(&holders),
                 stays: is_kept || self.attempts.has_grant(copied.process),
                 copied,
+                number,
             });
         }
     }

@@ -49,6 +49,7 @@ impl Holders {
             inputs: dispatch.inputs.clone(),
             sources: sources.collect(),
             user: dispatch.user.clone(),
+            discards: dispatch.discards,
         }
     }
 }

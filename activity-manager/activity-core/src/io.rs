@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, FaultName, ProcessId, Produced, ResourceId, Span};
-use wire::attempt::{Access, Checked, Copied, FromActivity, Holder, ReadLog, ToActivity};
+use wire::attempt::{Access, Checked, Copied, Discard, FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -141,6 +141,13 @@ pub enum Input {
         /// The result.
         checked: Checked,
     },
+    /// The answer to [`Effect::Discard`]: nothing is left to delete.
+    Discarded {
+        /// The process manager that asked.
+        to: u32,
+        /// The attempt that it has named.
+        made_by: AttemptId,
+    },
     /// A user requests a file of a process; answered by [`Effect::Access`].
     Access {
         /// Repeated by the answer.
@@ -187,6 +194,8 @@ pub enum Effect {
         sources: Vec<(u32, Vec<Holder>)>,
         /// The user whose process it is, if known.
         user: Option<String>,
+        /// True if its process discards files that nobody needs any more.
+        discards: bool,
     },
     /// Store the outputs in a directory durably. Repeated like `Stage`.
     Collect {
@@ -232,6 +241,17 @@ pub enum Effect {
         sources: Vec<Holder>,
         /// True if they must not be evicted until [`Effect::Unneeded`].
         stays: bool,
+        /// The number of the attempt that made them, where its process discards files that nobody needs
+        /// any more.
+        number: Option<u32>,
+    },
+    /// Delete files, unless somebody else has them; each answered by [`Input::Discarded`]. What is used
+    /// after this effect stays.
+    Discard {
+        /// The process manager that asked.
+        to: u32,
+        /// The files.
+        discards: Vec<Discard>,
     },
     /// Check that outputs are here unchanged, and fetch missing ones; answered by
     /// [`Input::Checked`]. Repeated without an answer: a worker that is still at it ignores the

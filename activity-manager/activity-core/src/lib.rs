@@ -13,6 +13,7 @@ mod advance;
 mod attempt;
 mod closed;
 mod copies;
+mod discards;
 mod drain;
 mod executor;
 mod group;

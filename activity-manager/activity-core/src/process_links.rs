@@ -73,6 +73,7 @@ impl ActivityManager {
             ToActivity::Tail(id) => self.on_tail_request(cx, from, id),
             ToActivity::Copy { copies, holders } => self.on_copy(cx, from, copies, holders),
             ToActivity::Check { copies, holders } => self.on_check(cx, from, copies, holders),
+            ToActivity::Discard(discards) => self.on_discard(cx, from, discards),
             ToActivity::Access { number, is_allowed } => {
                 self.on_access(cx, from, number, is_allowed);
             }

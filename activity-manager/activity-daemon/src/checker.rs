@@ -160,6 +160,8 @@ impl Work {
         let sound: Result<bool, ReadError> = artifacts.try_fold(true, |is_sound, artifact| {
             Ok(is_sound && self.is_sound(*artifact, &sources)?)
         });
+        // Another process may have made them.
+        self.blobs.share(&copied.artifacts);
         self.waiting.end(of);
         match sound {
             Ok(is_sound) => {

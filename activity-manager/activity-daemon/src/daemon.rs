@@ -30,6 +30,7 @@ use crate::eviction::Pins;
 use crate::executor::{Executor, ExecutorConfig, ExecutorError};
 use crate::facts;
 use crate::fetch::Fetchers;
+use crate::intermediates::Intermediates;
 use crate::latest::Latest;
 use crate::quotas::{ProcessUsers, QuotaLimits, Quotas};
 use crate::retention::{self, Retention, RetentionThread};
@@ -299,10 +300,11 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let gate = gate.unwrap_or_default();
     gate.open(&inbox);
     let bulk = config.transfers.map(|transfers| Arc::new(transfers.bulk));
+    let intermediates = Intermediates::new(blobs.clone());
     let fetchers = match &bulk {
         Some(bulk) => {
             let started = Fetchers::start(
-                &blobs,
+                &intermediates,
                 Arc::clone(bulk),
                 &inbox,
                 at_work.clone(),
@@ -337,9 +339,11 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes: processes.clone(),
         executor: executor.way(),
         orders: Vec::new(),
-        workers: Workers::start(&blobs, &inbox, at_work, &others).map_err(StartError::Thread)?,
+        workers: Workers::start(&intermediates, &inbox, at_work, &others)
+            .map_err(StartError::Thread)?,
         fetchers,
         pins: others.pins,
+        intermediates,
         users: whose,
         retention: retention.transpose().map_err(StartError::Thread)?,
         checker: Checker::start(&blobs, &inbox, others.fetch.clone())

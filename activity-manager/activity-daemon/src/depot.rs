@@ -73,6 +73,15 @@ impl StoreDepot {
         listing.is_ok_and(|listing| listing.files().any(|(_, file)| file.hash == hash))
     }
 
+    /// A file that a user or another machine has put here may be needed by anybody. Whoever has fetched one
+    /// says for whom.
+    fn share(&self, hash: Hash) {
+        match self.keeping {
+            Keeping::Durably => self.store.share_blob(hash),
+            Keeping::AsCopy => {}
+        }
+    }
+
     fn settle(&self) -> io::Result<()> {
         match self.keeping {
             Keeping::Durably => self.store.flush().map_err(io::Error::other),
@@ -92,6 +101,7 @@ impl Depot for StoreDepot {
 
     fn receive(&self, hash: Hash) -> io::Result<Option<Box<dyn Arriving>>> {
         if self.store.contains(hash) {
+            self.share(hash);
             self.settle()?;
             return Ok(None);
         }
@@ -130,6 +140,7 @@ impl Depot for StoreDepot {
             return Ok(Received::Refused(Refusal::Unannounced));
         };
         if self.store.open_sound(asked.hash).is_ok() {
+            self.share(asked.hash);
             self.settle()?;
             return Ok(Received::Here);
         }
@@ -155,8 +166,10 @@ impl Arriving for Coming {
 
     fn finish(self: Box<Self>) -> io::Result<Arrival> {
         let Coming { depot, blob, room } = *self;
+        let hash = blob.hash();
         match blob.finish() {
             Ok(()) => {
+                depot.share(hash);
                 depot.settle()?;
                 if let Some(room) = room {
                     room.has_come();

@@ -16,6 +16,7 @@ use crate::directories::Directories;
 use crate::eviction::Pins;
 use crate::executor::ExecutorSender;
 use crate::fetch::{Fetchers, Sources, ToCopy};
+use crate::intermediates::{Intermediates, ToDiscard};
 use crate::latest::Latest;
 use crate::quotas::ProcessUsers;
 use crate::retention::Answers;
@@ -39,6 +40,8 @@ pub(crate) struct Handler {
     pub(crate) fetchers: Option<Fetchers>,
     /// None if nothing is evicted.
     pub(crate) pins: Option<Pins>,
+    /// Who has the files that processes discard.
+    pub(crate) intermediates: Intermediates,
     /// The users of processes.
     pub(crate) users: ProcessUsers,
     pub(crate) sweeper: Sweeper,
@@ -69,7 +72,11 @@ impl EffectHandler<ActivityManager> for Handler {
                     inputs: files,
                     sources,
                     user,
+                    discards,
                 } => {
+                    if discards {
+                        self.intermediates.note(attempt.process);
+                    }
                     if let Some(user) = user {
                         self.users.note(attempt.process, &user);
                     }
@@ -112,6 +119,7 @@ impl EffectHandler<ActivityManager> for Handler {
                     copied,
                     sources,
                     stays,
+                    number,
                 } => {
                     if let (true, Some(pins)) = (stays, &self.pins) {
                         pins.keep(copied.process, &copied.artifacts);
@@ -121,8 +129,18 @@ impl EffectHandler<ActivityManager> for Handler {
                             to,
                             copied,
                             sources,
+                            number,
                         });
                     }
+                }
+                Effect::Discard { to, discards } => {
+                    let moment = self.intermediates.store().moment();
+                    let wanted = discards.into_iter().map(|discard| ToDiscard {
+                        to,
+                        discard,
+                        moment,
+                    });
+                    self.workers.discard(wanted);
                 }
                 Effect::Check {
                     to,
@@ -155,6 +173,7 @@ impl EffectHandler<ActivityManager> for Handler {
                     if let Some(pins) = &self.pins {
                         pins.release(process);
                     }
+                    self.intermediates.release(process);
                     self.users.release(process);
                 }
             }

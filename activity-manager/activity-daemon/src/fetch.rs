@@ -15,6 +15,7 @@ use shell::quic::{Bulk, BulkError, Source};
 use wire::attempt::{Copied, Holder};
 
 use crate::depot::{Keeping, StoreDepot};
+use crate::intermediates::Intermediates;
 use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 
 /// Concurrent transfers: they share one network.
@@ -41,6 +42,8 @@ pub(crate) struct ToCopy {
     pub(crate) copied: Copied,
     /// The sources.
     pub(crate) sources: Vec<Holder>,
+    /// The number of the attempt that made them, where its process discards files.
+    pub(crate) number: Option<u32>,
 }
 
 /// The sources of inputs, by the inputs' index.
@@ -69,6 +72,7 @@ pub(crate) struct ToFetch(Arc<Shared>);
 
 struct Shared {
     blobs: Store,
+    intermediates: Intermediates,
     bulk: Arc<Bulk>,
     inbox: Inbox<Input>,
     at_work: AtWork,
@@ -92,14 +96,15 @@ struct State {
 
 impl Fetchers {
     pub(crate) fn start(
-        blobs: &Store,
+        intermediates: &Intermediates,
         bulk: Arc<Bulk>,
         inbox: &Inbox<Input>,
         at_work: AtWork,
         placement: Placement,
     ) -> io::Result<Fetchers> {
         let shared = Arc::new(Shared {
-            blobs: blobs.clone(),
+            blobs: intermediates.store().clone(),
+            intermediates: intermediates.clone(),
             placement,
             bulk,
             inbox: inbox.clone(),
@@ -231,7 +236,16 @@ impl Shared {
             let mut artifacts = one.copied.artifacts.iter();
             // Failed copies are requested again, perhaps from another machine.
             match artifacts.try_for_each(|artifact| self.bring(*artifact, &sources)) {
-                Ok(()) => here.push(one),
+                Ok(()) => {
+                    let Copied {
+                        process,
+                        activity,
+                        artifacts,
+                    } = &one.copied;
+                    let made_by = (*activity, one.number);
+                    self.intermediates.copied(*process, made_by, artifacts);
+                    here.push(one);
+                }
                 Err(failure) => one.failed(&failure.text()),
             }
         }
@@ -262,7 +276,12 @@ impl Shared {
             inputs,
             sources,
         } = wanting;
-        let bring = || self.bring_all(attempt, &inputs, &sources);
+        let files: Vec<Artifact> = inputs.iter().map(|(_, artifact)| *artifact).collect();
+        let bring = || {
+            let brought = self.bring_all(attempt, &inputs, &sources);
+            self.intermediates.given(attempt.process, &files);
+            brought
+        };
         let lay = || lay(&self.blobs, &workplace.directory, &inputs, self.placement);
         let laid = bring().and_then(|()| match lay() {
             // A file that was found damaged when it was placed is missing now, and fetched.

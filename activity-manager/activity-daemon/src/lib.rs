@@ -18,6 +18,7 @@ pub mod facts;
 mod fetch;
 mod files;
 pub mod gauge;
+mod intermediates;
 mod isolation;
 mod labels;
 mod latest;

@@ -1,6 +1,6 @@
 //! The threads that place inputs in directories and collect outputs, beside the loop.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -15,6 +15,7 @@ use shell::Inbox;
 
 use crate::eviction::Pins;
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
+use crate::intermediates::{Intermediates, ToDiscard};
 use crate::quotas::Quotas;
 
 /// Number of threads: one may read while another waits for the disk.
@@ -22,6 +23,10 @@ const WORKERS: usize = 2;
 
 /// Jobs that one thread takes at once, so that their outputs share one flush.
 const TAKEN_MAX: usize = 64;
+
+/// Files that wait to be deleted, by the attempts that made them; those of further ones are asked for
+/// again. Each has some hundred bytes and its artifacts.
+const DISCARDS_MAX: usize = 16_384;
 
 /// A job. The core has a bounded number of attempts ([`activity_core::ATTEMPTS_KNOWN_MAX`]), so
 /// there are at most that many jobs.
@@ -60,10 +65,9 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    fn keep(&self, attempt: AttemptId, artifacts: impl Iterator<Item = Artifact>) {
+    fn keep(&self, attempt: AttemptId, artifacts: &[Artifact]) {
         if let Some(pins) = &self.pins {
-            let artifacts: Vec<Artifact> = artifacts.collect();
-            pins.keep(attempt.process, &artifacts);
+            pins.keep(attempt.process, artifacts);
         }
     }
 }
@@ -84,6 +88,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
+    /// Files to delete, by the attempts that made them.
+    discards: BTreeMap<AttemptId, ToDiscard>,
+    /// Those that could not be deleted since others were collected at the same time.
+    held: BTreeMap<AttemptId, ToDiscard>,
     is_closing: bool,
 }
 
@@ -118,7 +126,7 @@ impl AtWork {
 impl Workers {
     /// Starts the threads.
     pub(crate) fn start(
-        blobs: &Store,
+        intermediates: &Intermediates,
         inbox: &Inbox<Input>,
         at_work: AtWork,
         others: &Others,
@@ -133,10 +141,11 @@ impl Workers {
         };
         for number in 1..=WORKERS {
             let shared = Arc::clone(&workers.shared);
-            let (blobs, inbox, others) = (blobs.clone(), inbox.clone(), others.clone());
+            let intermediates = intermediates.clone();
+            let (inbox, others) = (inbox.clone(), others.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("files-{number}"))
-                .spawn(move || work(&shared, &blobs, &inbox, &others))?;
+                .spawn(move || work(&shared, &intermediates, &inbox, &others))?;
             workers.threads.push(thread);
         }
         Ok(workers)
@@ -145,6 +154,20 @@ impl Workers {
     /// Returns true if a job for this attempt is waiting or being handled.
     pub(crate) fn is_at(&self, attempt: AttemptId) -> bool {
         self.shared.at_work.has(attempt)
+    }
+
+    /// Queues files to delete, before anything else.
+    pub(crate) fn discard(&self, wanted: impl Iterator<Item = ToDiscard>) {
+        let mut state = self.shared.lock();
+        for one in wanted {
+            let made_by = one.discard.made_by;
+            state.held.remove(&made_by);
+            if state.discards.len() + state.held.len() < DISCARDS_MAX {
+                state.discards.insert(made_by, one);
+            }
+        }
+        drop(state);
+        self.shared.filled.notify_one();
     }
 
     /// Queues jobs, and wakes as many threads as they can occupy.
@@ -191,16 +214,28 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a fair part of the waiting jobs; none at the end.
-    fn take(&self) -> Option<Vec<Job>> {
+    /// Outputs were collected, so files that were held for that may be deleted.
+    fn try_held_again(&self) {
+        let mut state = self.lock();
+        let held = std::mem::take(&mut state.held);
+        if !held.is_empty() {
+            state.discards.extend(held);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Takes the files to delete, and a fair part of the waiting jobs; none at the end.
+    fn take(&self) -> Option<(Vec<ToDiscard>, Vec<Job>)> {
         let mut state = self.lock();
         loop {
             if state.is_closing {
                 return None;
             }
-            if !state.jobs.is_empty() {
+            if !state.jobs.is_empty() || !state.discards.is_empty() {
+                let discards = std::mem::take(&mut state.discards);
                 let n_jobs = state.jobs.len().div_ceil(WORKERS).min(TAKEN_MAX);
-                return Some(state.jobs.drain(..n_jobs).collect());
+                let jobs = state.jobs.drain(..n_jobs).collect();
+                return Some((discards.into_values().collect(), jobs));
             }
             state = self
                 .filled
@@ -210,8 +245,10 @@ impl Shared {
     }
 }
 
-fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
-    while let Some(jobs) = shared.take() {
+fn work(shared: &Shared, intermediates: &Intermediates, inbox: &Inbox<Input>, others: &Others) {
+    let blobs = intermediates.store();
+    while let Some((discards, jobs)) = shared.take() {
+        discard(shared, intermediates, inbox, discards);
         let mut laid = Vec::new();
         let mut collected = Vec::new();
         for job in jobs {
@@ -222,7 +259,10 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                     inputs,
                     sources,
                 } => {
-                    others.keep(attempt, inputs.iter().map(|(_, artifact)| *artifact));
+                    let files: Vec<Artifact> =
+                        inputs.iter().map(|(_, artifact)| *artifact).collect();
+                    others.keep(attempt, &files);
+                    intermediates.given(attempt.process, &files);
                     let quotas = others.quotas.as_ref();
                     let fits =
                         quotas.map_or(Ok(()), |quotas| quotas.refuse_inputs(attempt.process));
@@ -266,7 +306,10 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                     let left = room.as_ref().map_or(Bytes(u64::MAX), |room| room.left);
                     let (users, directory) = (&owners, Path::new(&directory));
                     let result = blobs.collect_within(users, left, directory, &outputs);
-                    others.keep(attempt, result.iter().flatten().copied());
+                    if let Ok(artifacts) = &result {
+                        others.keep(attempt, artifacts);
+                        intermediates.made(attempt, artifacts);
+                    }
                     let result = result.map_err(|error| {
                         let no_room = room.and_then(|room| room.trouble(&error));
                         no_room.unwrap_or_else(|| uncollected(&error))
@@ -296,8 +339,27 @@ fn work(shared: &Shared, blobs: &Store, inbox: &Inbox<Input>, others: &Others) {
                 };
                 Input::Collected { attempt, result }
             }));
+            shared.try_held_again();
         }
     }
+}
+
+/// Deletes files. Those that are held are tried again after the next outputs were collected.
+fn discard(
+    shared: &Shared,
+    intermediates: &Intermediates,
+    inbox: &Inbox<Input>,
+    discards: Vec<ToDiscard>,
+) {
+    let (done, held): (Vec<ToDiscard>, Vec<ToDiscard>) = discards
+        .into_iter()
+        .partition(|one| intermediates.discard(one));
+    let held = held.into_iter().map(|one| (one.discard.made_by, one));
+    shared.lock().held.extend(held);
+    inbox.tell_all(done.into_iter().map(|one| Input::Discarded {
+        to: one.to,
+        made_by: one.discard.made_by,
+    }));
 }
 
 /// Why inputs could not be placed.

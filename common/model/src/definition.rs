@@ -104,6 +104,10 @@ pub struct Draft {
     /// nothing is said.
     #[n(8)]
     pub priority: Option<i32>,
+    /// False if files that nobody needs any more are deleted while the process runs; nothing is said
+    /// where they are kept.
+    #[n(9)]
+    pub keep_intermediates: Option<bool>,
 }
 
 /// The way of data from activity to activity.
@@ -374,6 +378,11 @@ impl Definition {
     /// The process's priority; 0 where nothing is said.
     pub fn priority(&self) -> i32 {
         self.0.draft.priority.unwrap_or_default()
+    }
+
+    /// Returns true if files that nobody needs any more are deleted while the process runs.
+    pub fn drops_intermediates(&self) -> bool {
+        self.0.draft.keep_intermediates == Some(false)
     }
 
     /// The process's name.

@@ -116,6 +116,14 @@ pub enum ToActivity {
         #[n(1)]
         is_allowed: bool,
     },
+    /// Delete files that nobody needs any more, unless somebody else has them here. Answered by
+    /// `Discarded` for each activity, and repeated until then.
+    #[n(24)]
+    Discard(
+        /// At most [`COPIES_MAX`].
+        #[n(0)]
+        Vec<Discard>,
+    ),
     /// The answer to `Renew`: from here on the sender waits for the receiver's attempts.
     #[n(6)]
     Renewed {
@@ -160,6 +168,21 @@ pub struct Copy {
     /// process any more.
     #[cbor(n(2), default)]
     pub is_needed: bool,
+    /// The number of the attempt that made them, where its process discards files that nobody needs any
+    /// more.
+    #[n(3)]
+    pub number: Option<u32>,
+}
+
+/// Files that a process does not need any more.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Discard {
+    /// The last attempt that has made them. What later attempts at this activity make is meant to stay.
+    #[n(0)]
+    pub made_by: AttemptId,
+    /// The files and directories.
+    #[n(1)]
+    pub artifacts: Vec<Artifact>,
 }
 
 /// The result of checking the outputs of an activity on a machine.
@@ -276,6 +299,9 @@ pub struct Dispatch {
     /// process manager belongs to the user.
     #[n(13)]
     pub user: Option<String>,
+    /// True if its process discards files that nobody needs any more.
+    #[cbor(n(14), default)]
+    pub discards: bool,
 }
 
 impl Dispatch {
@@ -296,6 +322,7 @@ impl Dispatch {
             sources: Vec::new(),
             at_most_once: false,
             user: None,
+            discards: false,
         }
     }
 }
@@ -405,6 +432,10 @@ pub enum FromActivity {
     /// The answer to `Check`.
     #[n(22)]
     Checked(#[n(0)] Vec<Checked>),
+    /// Nobody here needs these any more, as far as the sender of `Discard` can say: the attempts that it
+    /// has named.
+    #[n(24)]
+    Discarded(#[n(0)] Vec<AttemptId>),
     /// Asks whether a user may have a file of a process. Answered by `Access`.
     #[n(23)]
     Access {

@@ -8,6 +8,7 @@ mod check;
 mod checks;
 mod copies;
 mod copying;
+mod discards;
 mod loss;
 mod sources;
 mod stores;
@@ -25,6 +26,7 @@ use crate::timer::Timer;
 
 use self::check::Checks;
 use self::copying::Copying;
+use self::discards::Discarding;
 use self::stores::Stores;
 
 pub(crate) use self::check::Finding;
@@ -38,6 +40,8 @@ pub(crate) struct Files {
     open: BTreeMap<ProcessId, Open>,
     /// Requests to machines to keep copies, by process.
     copying: BTreeMap<ProcessId, Copying>,
+    /// Requests to machines to delete files, by process.
+    discarding: BTreeMap<ProcessId, Discarding>,
     /// By machine, the processes that still hold slots and for which it keeps copies or was asked
     /// to.
     keeping: BTreeMap<ResourceId, BTreeSet<ProcessId>>,
@@ -65,6 +69,7 @@ impl Files {
     /// Nothing is held for a process any more: its copies need not stay.
     pub(crate) fn end(&mut self, id: ProcessId) {
         self.open.remove(&id);
+        self.end_discards(id);
         self.keeping.retain(|_, kept| {
             kept.remove(&id);
             !kept.is_empty()
@@ -74,7 +79,9 @@ impl Files {
     /// A process is forgotten: no copy of its files is asked for any more.
     pub(crate) fn forget(&mut self, step: &mut Step<'_>, id: ProcessId) {
         self.copying.remove(&id);
+        self.discarding.remove(&id);
         step.timers.cancel(Timer::Copy(id));
+        step.timers.cancel(Timer::Discard(id));
     }
 
     /// A group offers its machines: takes in their addresses.

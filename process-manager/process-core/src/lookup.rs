@@ -86,14 +86,14 @@ impl Cache {
     }
 
     /// Makes the cache lookup for an activity. Returns the recorded outcome that may stand for it, if
-    /// there is one.
+    /// there is one, and true if the process that has it discards its files.
     pub(crate) fn look_up(
         &self,
         step: &mut Step<'_>,
         id: ProcessId,
         activity: ActivityId,
         slice: &mut Slice,
-    ) -> Option<Reused> {
+    ) -> Option<(Reused, bool)> {
         let (known, open) = (step.cx.process(id)?, self.open.get(&id)?);
         let state = known.activity(activity);
         if state.phase != ActivityPhase::Ready || state.number > 0 {
@@ -109,11 +109,16 @@ impl Cache {
         let of_base = [base.by_name.get(&name), base.by_key.get(&cache_key.key)]
             .into_iter()
             .flatten()
-            .find_map(|&source| stands(based?, source, known, activity, cache_key));
+            .find_map(|&source| {
+                let reused = stands(based?, source, known, activity, cache_key)?;
+                Some((reused, based?.is_unneeded(source)))
+            });
         of_base.or_else(|| {
             let asks = known.definition().activity_as_written(activity)?.cache;
             let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
-            stands(step.cx.process(id)?, source, known, activity, cache_key)
+            let from = step.cx.process(id)?;
+            let reused = stands(from, source, known, activity, cache_key)?;
+            Some((reused, from.is_unneeded(source)))
         })
     }
 }

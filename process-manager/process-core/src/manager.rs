@@ -38,6 +38,11 @@ impl ProcessManager {
         self.parts.market.n_demands()
     }
 
+    /// Returns true if machines were asked to delete files and have not answered.
+    pub fn is_discarding(&self) -> bool {
+        self.parts.files.is_discarding()
+    }
+
     /// Returns true if requested copies are not made yet.
     pub fn is_copying(&self) -> bool {
         self.parts.files.is_copying()

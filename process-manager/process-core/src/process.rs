@@ -12,6 +12,7 @@ pub(crate) mod index;
 pub(crate) mod items;
 pub(crate) mod packed;
 pub(crate) mod plan;
+pub(crate) mod readers;
 pub(crate) mod recompute;
 pub(crate) mod slots;
 pub(crate) mod variables;

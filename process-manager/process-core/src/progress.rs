@@ -49,6 +49,8 @@ impl Parts {
     /// Decides, sends or closes. Returns true if that caused a fault, so that there is more to do.
     fn progress_once(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) -> bool {
         let is_advanced = self.advance(step, id, slice);
+        // Before anything else is sent, so that the room is there for it.
+        self.files.ask_discards(step, &self.machines, id);
         let Some(known) = step.cx.process(id) else {
             return false;
         };

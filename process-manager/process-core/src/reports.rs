@@ -71,6 +71,10 @@ impl Parts {
             FromActivity::Tail(attempt, tail) => self.clients.on_tail(step, attempt, tail),
             FromActivity::LogPart(part) => self.clients.on_log_part(step, &part),
             FromActivity::Copied(copied) => self.on_copied(step, resource, copied),
+            FromActivity::Discarded(made_by) => {
+                let machines = &self.machines;
+                self.files.on_discarded(step, machines, resource, &made_by);
+            }
             FromActivity::Checked(checked) => self.on_checked(step, resource, checked),
             FromActivity::Access { number, access } => {
                 answer_access(step, resource, number, &access);

@@ -36,9 +36,15 @@ impl Parts {
         slice: &mut Slice,
     ) {
         let found = self.cache.look_up(step, id, activity, slice);
-        let Some(reused) = found.filter(|reused| self.is_sound(id, reused)) else {
+        let Some((reused, is_discarded)) = found else {
             return;
         };
+        let known = step.cx.process(id);
+        // Whoever needs files that were discarded has them made again.
+        let may_lack = is_discarded && known.is_some_and(|known| known.may_lack(activity));
+        if !may_lack && !self.is_sound(id, &reused) {
+            return;
+        }
         let reused = Event::Reused(Box::new(reused));
         step.cx.record(Stream::Process(id), reused);
         self.cache.remember(step, id, activity);

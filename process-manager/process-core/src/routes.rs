@@ -139,6 +139,9 @@ impl Parts {
             Timer::Turns => self.take_turns(step),
             Timer::Overdue => self.market.tell_overdue(step),
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
+            Timer::Discard(process) => {
+                self.files.repeat_discards(step, &self.machines, process);
+            }
             Timer::Tail(client, number) => self.clients.give_up_tail(step, (client, number)),
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 mod checks;
 mod choice;
 mod copies;
+mod discards;
 mod enough;
 mod for_each;
 mod groups;

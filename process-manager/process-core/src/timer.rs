@@ -28,5 +28,6 @@ pub(crate) enum Timer {
     Turns,
     Overdue,
     Copy(ProcessId),
+    Discard(ProcessId),
     Tail(ClientId, u64),
 }

@@ -150,6 +150,11 @@ pub(crate) const PROCESS: Table = Table {
             "Machines that keep a copy of what activities produce, beside those that made it: 0 or 1",
         ),
         key(
+            "keep-intermediates",
+            Shape::Truth,
+            "False: files that nobody needs any more are deleted while the process runs",
+        ),
+        key(
             "priority",
             Shape::Priority,
             "Its turn among the waiting processes of its owner: a greater number goes first",

@@ -302,6 +302,7 @@ impl Sim {
                     inputs,
                     sources,
                     user: _,
+                    discards: _,
                 } => {
                     observer.see(self.at, &Seen::Stages(attempt, &inputs))?;
                     self.stage(machine, attempt, inputs, &sources, observer)?;
@@ -311,7 +312,11 @@ impl Sim {
                     copied,
                     sources,
                     stays: _,
-                } => self.copy(machine, to, copied, &sources),
+                    number,
+                } => self.copy((machine, to), copied, number, &sources),
+                activity_core::Effect::Discard { to, discards } => {
+                    self.discard(machine, to, discards, observer)?;
+                }
                 activity_core::Effect::Check {
                     to,
                     copied,

@@ -13,6 +13,7 @@ mod carry;
 mod client;
 pub mod command;
 mod connections;
+mod discards;
 mod disk;
 mod executor;
 pub mod generate;

@@ -262,7 +262,9 @@ impl Sim {
         let takes = self.random.span(self.setup.works_aside);
         let is_laid_out = !self.has_trouble(machine, attempt, observer)?;
         if self.setup.has_stores {
-            let lacking = self.stores.lacking(machine, &inputs, sources);
+            let lacking = self
+                .stores
+                .lacking((machine, attempt.process), &inputs, sources);
             if !lacking.is_empty() {
                 let epoch = self.machines.get(machine).host.epoch;
                 let happening = Happening::Lacking {

@@ -112,6 +112,11 @@ pub enum Seen<'a> {
     /// Outputs of an activity are recorded at a machine that has lost them, for longer than it takes
     /// to notice that.
     Bereft(ProcessId, ActivityId),
+    /// A process discards what this attempt has made, on some machine.
+    Discards(AttemptId),
+    /// Files of an activity of a process that discards files are left on some disk, at the end, and only
+    /// that process has them.
+    Left(ProcessId, ActivityId),
     /// Everything is at rest: all clients know the end, and nobody holds anything.
     AtRest,
 }

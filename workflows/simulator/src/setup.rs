@@ -16,6 +16,8 @@ pub struct Setup {
     pub crowd: (u32, u32),
     /// Processes of which a part is the body of a `for-each`.
     pub bodies: Rate,
+    /// Processes that discard files which nobody needs any more.
+    pub discards: Rate,
     /// Machines, from and to.
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
@@ -203,6 +205,7 @@ impl Setup {
             process_managers: (1, 1),
             crowd: (0, 0),
             bodies: Rate::NEVER,
+            discards: Rate::NEVER,
             machines: (1, 3),
             slots: (1, 4),
             powers: (5, 20),
@@ -482,6 +485,15 @@ impl Setup {
         }
     }
 
+    /// Processes discard files that nobody needs any more, on machines with stores of their own.
+    pub fn discards() -> Setup {
+        Setup {
+            bodies: Rate::percent(60),
+            discards: Rate::percent(90),
+            ..Setup::copies()
+        }
+    }
+
     /// Peers and clients say what they should not.
     pub fn mangled() -> Setup {
         let faults = Faults {
@@ -522,7 +534,7 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "calm",
         "lossy",
         "crashes",
@@ -536,11 +548,13 @@ impl Setup {
         "crowded",
         "each",
         "each-here",
+        "discards",
     ];
 
     /// A setup by its name.
     pub fn named(name: &str) -> Option<Setup> {
         match name {
+            "discards" => Some(Setup::discards()),
             "each" => Some(Setup::each()),
             "each-here" => Some(Setup::each_here()),
             "calm" => Some(Setup::calm()),

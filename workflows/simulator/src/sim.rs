@@ -627,6 +627,7 @@ impl Sim {
         let sizes = self.sizes();
         observer.see(self.at, &Seen::Sizes(&sizes))?;
         self.look_for_lost(self.healed_at.unwrap_or(self.at), observer)?;
+        self.look_for_left(observer)?;
         observer.see(self.at, &Seen::AtRest)
     }
 
@@ -680,6 +681,9 @@ impl Sim {
             return Some("a process manager is away".to_owned());
         }
         let mut running = self.processes.iter().filter_map(Host::machine);
+        if running.clone().any(ProcessManager::is_discarding) {
+            return Some("files that nobody needs are there".to_owned());
+        }
         let copying = running.any(ProcessManager::is_copying);
         if self.setup.has_stores && copying {
             return Some("there are no copies of files that are wanted".to_owned());

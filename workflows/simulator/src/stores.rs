@@ -15,8 +15,9 @@ use model::{
 };
 use process_core::record::Phase;
 use process_core::{Event, Verdict};
-use wire::attempt::{Checked, Copied, Holder};
+use wire::attempt::{Checked, Copied, Discard, Holder};
 
+use crate::discards::{self, Blobs, User};
 use crate::observe::{Observer, Seen};
 use crate::random::Rate;
 use crate::sim::{Happening, Node, Sim};
@@ -36,7 +37,9 @@ type Maker = (ProcessId, ActivityId);
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     /// By machine.
-    blobs: BTreeMap<usize, BTreeSet<Hash>>,
+    blobs: BTreeMap<usize, Blobs>,
+    /// Processes that discard files.
+    discarding: BTreeSet<ProcessId>,
     /// The outputs of each activity, or those that stand for them. Files of users are not among these
     /// and lie everywhere.
     made: BTreeMap<Maker, BTreeSet<Hash>>,
@@ -67,6 +70,9 @@ struct Burnt {
 impl Stores {
     /// A process is submitted.
     pub(crate) fn submit(&mut self, id: ProcessId, draft: &Draft) {
+        if draft.keep_intermediates == Some(false) {
+            self.discarding.insert(id);
+        }
         for output in &draft.outputs {
             if let OutputSource::Produced(Source::Output { activity, .. }) = output.source {
                 self.wanted.insert((id, ActivityId(activity.0)));
@@ -79,13 +85,31 @@ impl Stores {
         let hashes = artifacts.iter().map(|artifact| artifact.hash);
         let maker = (attempt.process, attempt.activity);
         self.made.entry(maker).or_default().extend(hashes.clone());
+        let user = match self.discarding.contains(&attempt.process) {
+            true => User::Maker(attempt),
+            false => User::Anybody,
+        };
         for hash in hashes {
-            self.put(machine, hash);
+            self.put(machine, hash, user);
         }
     }
 
-    fn put(&mut self, machine: usize, hash: Hash) {
-        self.blobs.entry(machine).or_default().insert(hash);
+    /// A process discards files at a machine.
+    pub(crate) fn discard(&mut self, machine: usize, discard: &Discard) {
+        if let Some(blobs) = self.blobs.get_mut(&machine) {
+            discards::discard(blobs, discard);
+        }
+    }
+
+    /// Files that only a completed process has which discards files, by their makers.
+    pub(crate) fn left(&self) -> Vec<Maker> {
+        let left = discards::left(self.blobs.values(), &self.made).into_iter();
+        left.filter(|(id, _)| self.completed.contains(id)).collect()
+    }
+
+    fn put(&mut self, machine: usize, hash: Hash, user: User) {
+        let blobs = self.blobs.entry(machine).or_default();
+        blobs.entry(hash).or_default().note(user);
         for burnt in self.burnt.iter_mut().filter(|one| one.machine == machine) {
             burnt.hashes.remove(&hash);
         }
@@ -94,26 +118,30 @@ impl Stores {
     /// The inputs that a machine neither has nor gets, by their place.
     pub(crate) fn lacking(
         &mut self,
-        machine: usize,
+        (machine, process): (usize, ProcessId),
         inputs: &[(String, Artifact)],
         sources: &[(u32, Vec<Holder>)],
     ) -> Vec<u32> {
+        let user = match self.discarding.contains(&process) {
+            true => User::Given(process),
+            false => User::Anybody,
+        };
         let mut lacking = Vec::new();
         for (input, (_, artifact)) in (0..).zip(inputs) {
             let named = sources.iter().filter(|(of, _)| *of == input);
             let named: Vec<usize> = named.flat_map(|(_, holders)| holders).map(number).collect();
             let is_made = self.made.values().any(|made| made.contains(&artifact.hash));
-            if is_made && !self.fetch(machine, artifact.hash, &named) {
+            if is_made && !self.fetch((machine, user), artifact.hash, &named) {
                 lacking.push(input);
             }
         }
         lacking
     }
 
-    fn fetch(&mut self, machine: usize, hash: Hash, from: &[usize]) -> bool {
+    fn fetch(&mut self, (machine, user): (usize, User), hash: Hash, from: &[usize]) -> bool {
         let can_be = self.has(machine, hash) || from.iter().any(|&one| self.has(one, hash));
         if can_be {
-            self.put(machine, hash);
+            self.put(machine, hash, user);
         }
         can_be
     }
@@ -121,7 +149,7 @@ impl Stores {
     fn has(&self, machine: usize, hash: Hash) -> bool {
         self.blobs
             .get(&machine)
-            .is_some_and(|blobs| blobs.contains(&hash))
+            .is_some_and(|blobs| blobs.contains_key(&hash))
     }
 
     /// True if a machine has a file and is not cut off with it.
@@ -132,7 +160,8 @@ impl Stores {
 
     /// True if a machine has something that nobody else gives who is known to have it.
     fn is_the_only_one(&self, at: Mono, machine: usize) -> bool {
-        let mut blobs = self.blobs.get(&machine).into_iter().flatten();
+        let blobs = self.blobs.get(&machine).into_iter();
+        let mut blobs = blobs.flat_map(Blobs::keys);
         blobs.any(|hash| !self.can_be_lost(at, machine, *hash))
     }
 
@@ -152,10 +181,15 @@ impl Stores {
     }
 
     /// A machine is to keep this. Whether it can.
-    fn copy(&mut self, machine: usize, copied: &Copied, sources: &[Holder]) -> bool {
+    fn copy(
+        &mut self,
+        (machine, user): (usize, User),
+        copied: &Copied,
+        sources: &[Holder],
+    ) -> bool {
         let from: Vec<usize> = sources.iter().map(number).collect();
         let mut artifacts = copied.artifacts.iter();
-        artifacts.all(|artifact| self.fetch(machine, artifact.hash, &from))
+        artifacts.all(|artifact| self.fetch((machine, user), artifact.hash, &from))
     }
 
     /// The process manager has recorded something about files. `number` says which machine it means.
@@ -237,11 +271,11 @@ impl Stores {
 
     /// A machine loses what can be had elsewhere. Which files that are.
     fn lose(&mut self, at: Mono, machine: usize) -> BTreeSet<Hash> {
-        let all = self.blobs.get(&machine).cloned().unwrap_or_default();
+        let all = self.blobs.get(&machine).into_iter().flat_map(Blobs::keys);
         let can_be = |hash: &Hash| self.can_be_lost(at, machine, *hash);
-        let lost: BTreeSet<Hash> = all.into_iter().filter(can_be).collect();
+        let lost: BTreeSet<Hash> = all.copied().filter(can_be).collect();
         if let Some(blobs) = self.blobs.get_mut(&machine) {
-            blobs.retain(|hash| !lost.contains(hash));
+            blobs.retain(|hash, _| !lost.contains(hash));
         }
         lost
     }
@@ -293,10 +327,23 @@ fn number(holder: &Holder) -> usize {
 
 impl Sim {
     /// A machine fetches what it is asked to keep, if nothing comes between.
-    pub(crate) fn copy(&mut self, machine: usize, to: u32, copied: Copied, sources: &[Holder]) {
+    pub(crate) fn copy(
+        &mut self,
+        (machine, to): (usize, u32),
+        copied: Copied,
+        number: Option<u32>,
+        sources: &[Holder],
+    ) {
+        let user = number.map_or(User::Anybody, |number| {
+            User::Maker(AttemptId {
+                process: copied.process,
+                activity: copied.activity,
+                number,
+            })
+        });
         let takes = self.random.span(self.setup.works_aside);
         let fails = self.random.happens(COPY_FAILS);
-        if !fails && self.stores.copy(machine, &copied, sources) {
+        if !fails && self.stores.copy((machine, user), &copied, sources) {
             let epoch = self.machines.get(machine).host.epoch;
             let input = Box::new(Input::Copied { to, copied });
             let happening = Happening::Copied {
@@ -311,7 +358,10 @@ impl Sim {
     /// A machine looks whether it has what it is asked about, or gets it.
     pub(crate) fn check(&mut self, machine: usize, to: u32, copied: Copied, sources: &[Holder]) {
         let takes = self.random.span(self.setup.works_aside);
-        let is_sound = !self.setup.has_stores || self.stores.copy(machine, &copied, sources);
+        let is_sound = !self.setup.has_stores || {
+            let machine = (machine, User::Anybody);
+            self.stores.copy(machine, &copied, sources)
+        };
         let checked = Checked { copied, is_sound };
         let epoch = self.machines.get(machine).host.epoch;
         let input = Box::new(Input::Checked { to, checked });

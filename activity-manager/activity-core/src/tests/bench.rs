@@ -343,6 +343,7 @@ fn line(effect: &Effect) -> String {
             inputs,
             sources,
             user: _,
+            discards: _,
         } => {
             let mut words = vec![format!("stage {}", attempt.activity)];
             words.extend(inputs.iter().map(|(path, _)| path.clone()));
@@ -385,11 +386,17 @@ fn line(effect: &Effect) -> String {
             copied,
             sources,
             stays,
+            number: _,
         } => {
             let from: Vec<&str> = sources.iter().map(|one| one.name.as_str()).collect();
             let pinned = if *stays { " pinned" } else { "" };
             let (activity, process) = (copied.activity, copied.process.0);
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
+        }
+        Effect::Discard { to, discards } => {
+            let made_by = discards.iter().map(|one| one.made_by);
+            let made_by: Vec<String> = made_by.map(|one| one.activity.to_string()).collect();
+            format!("discard {} for {to}", made_by.join(" "))
         }
         Effect::Check {
             to,
@@ -450,6 +457,10 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Copied(copied) => {
             let of: Vec<String> = copied.iter().map(|one| one.activity.to_string()).collect();
             format!("copied {}", of.join(" "))
+        }
+        FromActivity::Discarded(made_by) => {
+            let of: Vec<String> = made_by.iter().map(|one| one.activity.to_string()).collect();
+            format!("discarded {}", of.join(" "))
         }
         FromActivity::Checked(checked) => {
             let of = checked.iter().map(|one| {

@@ -1,7 +1,7 @@
 //! Files on other machines: the sources, and the answer if nobody has them.
 
 use model::ResourceId;
-use wire::attempt::{Copied, Copy, Dispatch, Holder, Sources, ToActivity};
+use wire::attempt::{Copied, Copy, Discard, Dispatch, Holder, Sources, ToActivity};
 
 use super::bench::{Bench, artifact, from_pm, grants, id, job, show, staged};
 use crate::{Input, Workplace};
@@ -109,6 +109,7 @@ fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
         copied: copied(process),
         holders: vec![ResourceId::local(2), ResourceId::local(3)],
         is_needed: false,
+        number: None,
     };
     bench.feed(grants(&[(1, 1)]));
     let ask = ToActivity::Copy {
@@ -139,6 +140,7 @@ fn needed(processes: &[u64]) -> Input {
         },
         holders: Vec::new(),
         is_needed: true,
+        number: None,
     });
     from_pm(ToActivity::Copy {
         copies: copies.collect(),
@@ -182,6 +184,36 @@ fn a_machine_without_slots_keeps_copies_and_runs_nothing() {
     let failed = show(&bench.feed(dispatch(vec![job(id(2))], Vec::new())));
     assert!(failed.contains("outcomes a2"), "{failed}");
     assert!(!failed.contains("stage"), "{failed}");
+}
+
+#[test]
+fn what_an_attempt_is_still_to_be_given_is_not_discarded() {
+    let mut bench = Bench::ready(1, 0);
+    bench.feed(grants(&[(1, 1)]));
+    let other = model::Artifact {
+        hash: model::Hash([9; 32]),
+        ..artifact()
+    };
+    let discard = || {
+        let one = |made_by, file| Discard {
+            made_by: id(made_by),
+            artifacts: vec![file],
+        };
+        from_pm(ToActivity::Discard(vec![one(7, artifact()), one(8, other)]))
+    };
+    bench.feed(dispatch(vec![wanting(1)], Vec::new()));
+    assert_eq!(show(&bench.feed(discard())), "discard a8 for 0\n");
+    // It has its inputs in its directory.
+    bench.feed(staged(id(1)));
+    assert_eq!(show(&bench.feed(discard())), "discard a7 a8 for 0\n");
+    let answer = Input::Discarded {
+        to: 0,
+        made_by: id(7),
+    };
+    assert_eq!(show(&bench.feed(answer.clone())), "pm0: discarded a7\n");
+    // A disconnected process manager asks again when it is back.
+    bench.feed(Input::Down(crate::Peer::Process(0)));
+    assert_eq!(show(&bench.feed(answer)), "");
 }
 
 #[test]

@@ -110,6 +110,7 @@ impl World {
                 | Effect::ReadLog(..)
                 | Effect::Copy { .. }
                 | Effect::Check { .. }
+                | Effect::Discard { .. }
                 | Effect::Access { .. } => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),
                 Effect::Collect { attempt, .. } => self.to_collect.push(attempt),
@@ -177,7 +178,9 @@ impl World {
                     self.ask();
                 }
             }
-            FromActivity::Refused { .. } | FromActivity::Renew { .. } => {}
+            FromActivity::Refused { .. }
+            | FromActivity::Renew { .. }
+            | FromActivity::Discarded(_) => {}
         }
     }
 

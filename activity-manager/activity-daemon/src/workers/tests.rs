@@ -20,7 +20,13 @@ impl Bench {
         let dir = TempDir::new().unwrap();
         let blobs = Store::open(&dir.path().join("blobs")).unwrap();
         let (inbox, receiver) = shell::inbox();
-        let workers = Workers::start(&blobs, &inbox, AtWork::default(), others).unwrap();
+        let workers = Workers::start(
+            &Intermediates::new(blobs.clone()),
+            &inbox,
+            AtWork::default(),
+            others,
+        )
+        .unwrap();
         Bench {
             dir,
             blobs,

@@ -346,6 +346,31 @@ impl Definition {
             .collect()
     }
 
+    /// The activities outside of the bodies of a controller that read files from inside. What they read
+    /// changes as there are more bodies.
+    pub fn readers_across(&self, each: NodeId) -> Vec<ActivityId> {
+        let nodes = &self.0.submitted().nodes;
+        let origin = self.origin(each);
+        let Some(&body) = nodes[origin.index()].children().first() else {
+            return Vec::new();
+        };
+        let own = Shift {
+            from: body.0,
+            len: body_len(nodes, origin),
+            to: body.0,
+        };
+        let around = self.shifts(each);
+        let readers = self.0.crossings.readers_of(own).into_iter();
+        let readers = readers.map(|reader| ActivityId(shifted(reader, &around).0));
+        readers.collect()
+    }
+
+    /// Returns true if an iteration of a loop reads what this activity has made in the one before.
+    pub fn is_carried(&self, activity: ActivityId) -> bool {
+        let origin = self.origin(activity.node());
+        self.0.crossings.is_carried(origin)
+    }
+
     /// The bodies that a controller lies in, innermost first, as shifts of the draft's nodes.
     fn shifts(&self, each: NodeId) -> Vec<Shift> {
         let nodes = &self.0.submitted().nodes;

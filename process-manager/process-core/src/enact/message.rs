@@ -71,6 +71,7 @@ pub(crate) fn resolve(
         sources: Vec::new(),
         at_most_once: activity.at_most_once,
         user: process.user(),
+        discards: definition.drops_intermediates(),
     })
 }
 

@@ -61,6 +61,7 @@ impl Check {
             },
             holders: others.collect(),
             is_needed: false,
+            number: None,
         }
     }
 }

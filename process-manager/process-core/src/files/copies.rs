@@ -137,6 +137,7 @@ impl Files {
                 continue;
             };
             if !known.index.uncopied.contains(&activity) {
+                self.discard_copy(step, (id, activity), resource);
                 continue;
             }
             // It may have been recomputed since, with other content or on the machine that answers.
@@ -312,10 +313,13 @@ impl Files {
             let mut holders = known.sources_of(activity, is_lost);
             holders.retain(|&one| one != keeper && !is_lost(one));
             let copies = by_keeper.entry(keeper).or_default();
+            let discards = known.definition().drops_intermediates();
+            let number = discards.then(|| known.last_number(activity));
             copies.push(Copy {
                 copied,
                 holders,
                 is_needed,
+                number,
             });
             if is_needed {
                 self.keeping.entry(keeper).or_default().insert(id);

@@ -35,7 +35,8 @@ fn bench(caches: bool) -> Bench {
 
 fn look_up(bench: &mut Bench, cache: &Cache, activity: ActivityId) -> Option<Reused> {
     let mut slice = Turns::default().slice(bench.now, ID);
-    cache.look_up(&mut bench.step(), ID, activity, &mut slice)
+    let found = cache.look_up(&mut bench.step(), ID, activity, &mut slice);
+    found.map(|(reused, _)| reused)
 }
 
 #[test]

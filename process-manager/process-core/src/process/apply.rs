@@ -310,7 +310,7 @@ impl Process {
         let mut moved = Vec::new();
         let frame = &mut self.state.frame;
         frame.apply(&self.definition, flow, |one| moved.push(one));
-        for Moved { node, from, to } in moved {
+        for &Moved { node, from, to } in &moved {
             if to.has_ended() {
                 self.definition.release(node);
             }
@@ -329,6 +329,12 @@ impl Process {
                 }
                 // An activity is done by the outcome that is recorded with it.
                 (_, NodeState::Idle | NodeState::Enabled | NodeState::Done) => {}
+            }
+        }
+        for one in moved {
+            match one.to {
+                NodeState::Done | NodeState::Skipped => self.note_over(one.node),
+                NodeState::Idle | NodeState::Enabled | NodeState::Running | NodeState::Broken => {}
             }
         }
     }

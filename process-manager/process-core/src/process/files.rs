@@ -66,9 +66,13 @@ impl Process {
             && self.activity(activity).phase == ActivityPhase::Completed
             && (self.details(activity).copy.is_none()
                 || self.details(activity).lost_holder.is_some())
-            && self.produced_by(activity).next().is_some();
+            && self.produced_by(activity).next().is_some()
+            && !self.is_unneeded(activity)
+            && !self.may_be_gone(activity);
         if is_wanted {
             self.index.uncopied.insert(activity);
+        } else if self.index.readers.is_some() {
+            self.index.uncopied.remove(&activity);
         }
     }
 

@@ -8,6 +8,7 @@ use model::{ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, Resource
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
+use crate::process::readers::Readers;
 use crate::process::slots::NeededSlots;
 use crate::record::ActivityPhase;
 
@@ -44,6 +45,8 @@ pub(crate) struct Index {
     pub(crate) copied: BTreeSet<ActivityId>,
     /// Activities that were recomputed, or are to be.
     pub(crate) recomputations: BTreeSet<ActivityId>,
+    /// The readers of files, where those that nobody needs any more are discarded.
+    pub(crate) readers: Option<Box<Readers>>,
     /// Outputs of all activities.
     pub(crate) n_produced: usize,
     /// The slots that the rest of the plan needs.
@@ -283,6 +286,7 @@ impl Process {
             self.note_items(at);
         }
         self.count_needed_slots();
+        self.rebuild_readers();
     }
 
     fn count_all(&mut self, node: NodeId) {

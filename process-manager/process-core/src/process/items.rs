@@ -48,6 +48,13 @@ impl Process {
             return;
         }
         let n_before = self.definition.n_nodes();
+        let is_next = expanded.iterations.is_some() && self.definition.is_expanded(each);
+        let last = self.definition.node(each).children().last().copied();
+        let across = match self.index.readers {
+            Some(_) => self.definition.readers_across(each),
+            None => Vec::new(),
+        };
+        let read_before = self.forget_readers(&across);
         self.definition.expand(&expanded.expansion());
         let n_nodes = self.definition.n_nodes();
         let states = &mut self.state.activities;
@@ -58,6 +65,11 @@ impl Process {
         let entries = expanded.entries();
         self.state.plan.entries.extend_from_slice(entries);
         entries.iter().for_each(|&entry| self.note_entry(entry));
+        self.note_new_readers(n_before, &across);
+        self.note_left_behind(last.filter(|_| is_next));
+        for maker in read_before {
+            self.note_unneeded(maker);
+        }
     }
 
     /// Keeps what the definition needs to be grown again: the plan has the entries.

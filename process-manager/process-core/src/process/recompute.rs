@@ -181,6 +181,8 @@ impl Process {
                 recomputation.n_wanted = recomputation.n_wanted.saturating_add(1);
             }
             self.note_left(maker, was_left);
+            self.note_reads(maker);
+            self.note_unneeded(maker);
         }
     }
 
@@ -245,6 +247,8 @@ impl Process {
         }
         self.note_left(activity, true);
         self.forget_before(activity);
+        self.note_reads(activity);
+        self.note_unneeded(activity);
         self.follow(&ended.flow);
     }
 

@@ -69,6 +69,12 @@ pub(super) struct Bench {
     pub(super) kept: BTreeMap<ResourceId, Vec<model::ProcessId>>,
     /// True if a command produces something else each time.
     pub(super) drifts: bool,
+    /// Activities whose files machines were asked to delete, each with the number of commands started
+    /// before.
+    pub(super) discarded: Vec<(usize, u32)>,
+    pub(super) discarded_files: BTreeSet<Hash>,
+    /// True if machines say nothing to that.
+    pub(super) discards_lost: bool,
     /// The holders of files that dispatches name.
     pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
@@ -138,6 +144,9 @@ impl Bench {
             epoch_of_others: Epoch(4),
             kept: BTreeMap::new(),
             drifts: false,
+            discarded: Vec::new(),
+            discarded_files: BTreeSet::new(),
+            discards_lost: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
             answers: Vec::new(),

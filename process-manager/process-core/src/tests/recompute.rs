@@ -23,7 +23,7 @@ fn lacking(inputs: &[u32]) -> Option<Answered> {
 }
 
 /// A leaf with a file for others and files of others.
-fn maker(name: &str, from: &[u32]) -> Node {
+pub(super) fn maker(name: &str, from: &[u32]) -> Node {
     let mut node = leaf(name);
     edit(&mut node, |activity| {
         activity.outputs = vec![Produced {

@@ -117,6 +117,9 @@ impl Writer<'_> {
         if self.draft.copies > 0 {
             let _ = writeln!(self.text, "copies: {}", self.draft.copies);
         }
+        if self.draft.keep_intermediates == Some(false) {
+            let _ = writeln!(self.text, "keep-intermediates: false");
+        }
         if let Some(priority) = self.draft.priority {
             let _ = writeln!(self.text, "priority: {priority}");
         }

@@ -63,6 +63,10 @@ impl Reader<'_, '_> {
                 None => {}
             }
         }
+        let keeps = fields.get("keep-intermediates");
+        let keeps = keeps.and_then(|at| self.truth(at));
+        // To keep them is what happens where nothing is said.
+        self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
         self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {

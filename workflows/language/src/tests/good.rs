@@ -27,6 +27,7 @@ outputs:
 files: [first.sh]
 data: direct
 copies: 1
+keep-intermediates: false
 priority: -7
 body:
   parallel:

@@ -157,6 +157,9 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "inputs") => format!("inputs: {{ i: file }}\n{}", activity("cores: 1")),
         ("a process", "data") => format!("data: direct\n{}", activity("cores: 1")),
         ("a process", "copies") => format!("copies: 1\n{}", activity("cores: 1")),
+        ("a process", "keep-intermediates") => {
+            format!("keep-intermediates: false\n{}", activity("cores: 1"))
+        }
         ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),
         ("a process", _) => activity("cores: 1"),
         ("an input", _) => format!(

@@ -13,8 +13,8 @@ pub(in crate::definition) struct Crossings {
     gathers: Vec<(NodeId, NodeId)>,
     /// They read the output of the last iteration.
     last: Vec<(NodeId, NodeId)>,
-    /// True if an activity reads an output of the iteration before.
-    has_carried: bool,
+    /// Producers of what an activity reads from the iteration before.
+    carried: BTreeSet<NodeId>,
 }
 
 impl Crossings {
@@ -26,7 +26,9 @@ impl Crossings {
             };
             let reader = NodeId(index as u32);
             for staged in &activity.inputs {
-                found.has_carried |= staged.carried.is_some();
+                if let Some(Source::Output { activity, .. }) = staged.carried {
+                    found.carried.insert(activity);
+                }
                 let Source::Output {
                     activity: producer, ..
                 } = staged.source
@@ -50,7 +52,12 @@ impl Crossings {
     /// Returns true if copies of a body may read something else than the same nodes of the draft, with
     /// other numbers.
     pub(super) fn is_any(&self) -> bool {
-        self.has_carried || !self.gathers.is_empty() || !self.last.is_empty()
+        !self.carried.is_empty() || !self.gathers.is_empty() || !self.last.is_empty()
+    }
+
+    /// Returns true if the next iteration reads what this activity of the draft produces.
+    pub(super) fn is_carried(&self, producer: NodeId) -> bool {
+        self.carried.contains(&producer)
     }
 
     /// The activities that read from a body, and do not lie in it.

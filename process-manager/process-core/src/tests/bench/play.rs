@@ -208,6 +208,7 @@ impl Bench {
                         copied,
                         holders,
                         is_needed,
+                        number: _,
                     } = one;
                     self.copied_from.push((holders, is_needed));
                     self.copies.push((to, copied.clone()));
@@ -215,6 +216,18 @@ impl Bench {
                         let message = FromActivity::Copied(vec![copied]);
                         self.give(Input::Activity(to, message));
                     }
+                }
+            }
+            Effect::ToActivity(to, ToActivity::Discard(discards)) => {
+                let n_started = self.started.len();
+                let files = discards.iter().flat_map(|one| &one.artifacts);
+                self.discarded_files.extend(files.map(|file| file.hash));
+                let made_by = discards.iter().map(|one| one.made_by);
+                let made_by: Vec<model::AttemptId> = made_by.collect();
+                let asked = made_by.iter().map(|one| (n_started, one.activity.0));
+                self.discarded.extend(asked);
+                if !self.discards_lost {
+                    self.give(Input::Activity(to, FromActivity::Discarded(made_by)));
                 }
             }
             Effect::ToActivity(to, ToActivity::Check { copies, .. }) => {
