@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Policy;
 use model::{
-    ActivityId, AttemptId, Draft, FaultName, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span,
+    ActivityId, AttemptId, Command, Draft, FaultName, GroupId, Mono, NodeKind, OutputSource,
+    ProcessId, ResourceId, Source, Span, Template,
 };
 use process_core::record::{End, Holding, Verdict};
 use process_core::{Event, Stream};
 use simulator::Seen;
+use simulator::generate::Generated;
 use wire::client::Phase;
 
 use crate::held::Held;
@@ -39,6 +41,13 @@ pub struct Known {
     pub repeatable: BTreeSet<(ProcessId, ActivityId)>,
     /// Activities that must never run twice.
     pub once: BTreeSet<(ProcessId, ActivityId)>,
+    /// The readers of the outputs of each activity of a process that discards files.
+    pub reads: BTreeMap<(ProcessId, ActivityId), BTreeSet<ActivityId>>,
+    /// Activities of such processes whose files must stay: outputs, and what cannot be made again.
+    pub stays: BTreeSet<(ProcessId, ActivityId)>,
+    /// Activities of such processes whose commands read something, which may have another value later:
+    /// their files may stay.
+    pub may_stay: BTreeSet<(ProcessId, ActivityId)>,
     /// Processes that a client has begun to cancel.
     pub cancels: BTreeSet<ProcessId>,
     /// True if there are no faults any more.
@@ -80,6 +89,8 @@ pub struct Durable {
     pub out: BTreeMap<ActivityId, AttemptId>,
     /// Attempts whose end is recorded.
     pub ended: BTreeMap<AttemptId, End>,
+    /// Attempts that were sent to make files again.
+    pub again: BTreeSet<AttemptId>,
     /// Activities of which an attempt was recorded as completed, or for which a recorded outcome
     /// stands.
     pub completed: BTreeSet<ActivityId>,
@@ -115,6 +126,44 @@ impl Known {
                 if activity.at_most_once {
                     self.once.insert(id);
                 }
+            }
+        }
+    }
+
+    /// Notes who reads what, in a process that discards files.
+    pub fn note_reads(&mut self, process: ProcessId, generated: &Generated) {
+        let draft = &generated.submit.draft;
+        let made_by = |source: Source| match source {
+            Source::Output { activity, .. } => Some((process, ActivityId(activity.0))),
+            Source::Input(_) | Source::Item(_) => None,
+        };
+        for (index, node) in draft.nodes.iter().enumerate() {
+            let NodeKind::Activity(activity) = &node.kind else {
+                continue;
+            };
+            let own = (process, ActivityId(index as u32));
+            self.reads.entry(own).or_default();
+            if activity.at_most_once || activity.cache {
+                self.stays.insert(own);
+            }
+            let reads = |text: &Template| text.0.contains("${");
+            if matches!(&activity.command, Command::List(words) if words.iter().any(reads)) {
+                self.may_stay.insert(own);
+            }
+            for maker in activity.inputs.iter().filter_map(|one| made_by(one.source)) {
+                self.reads.entry(maker).or_default().insert(own.1);
+            }
+        }
+        for output in &draft.outputs {
+            match output.source {
+                OutputSource::Produced(source) => self.stays.extend(made_by(source)),
+                OutputSource::Gathered(Source::Output { activity, .. }) => {
+                    let all = generated.instances.get(&activity).into_iter().flatten();
+                    let all = all.chain([&activity]);
+                    self.stays
+                        .extend(all.map(|one| (process, ActivityId(one.0))));
+                }
+                OutputSource::Gathered(_) | OutputSource::Expression(_) => {}
             }
         }
     }
@@ -191,6 +240,12 @@ impl Known {
     pub fn is_repeatable(&self, attempt: AttemptId) -> bool {
         let activity = (attempt.process, attempt.activity);
         self.repeatable.contains(&activity)
+    }
+
+    /// True if a process discards files.
+    pub fn discards(&self, process: ProcessId) -> bool {
+        let all = (process, ActivityId(0))..=(process, ActivityId(u32::MAX));
+        self.reads.range(all).next().is_some()
     }
 
     /// The process manager of a process.
@@ -273,6 +328,17 @@ impl Durable {
                     self.completed.insert(outcome.attempt.activity);
                 }
             }
+            Event::Recomputing(attempts) => {
+                for &(activity, number, resource) in attempts {
+                    let attempt = AttemptId {
+                        process,
+                        activity,
+                        number,
+                    };
+                    self.sent.insert(attempt, resource);
+                    self.again.insert(attempt);
+                }
+            }
             Event::Reused(reused) => {
                 self.completed.insert(reused.activity);
                 self.reused.insert(reused.activity, reused.of);
@@ -301,8 +367,7 @@ impl Durable {
             | Event::Readied(_)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
-            | Event::FilesLost(..)
-            | Event::Recomputing(_) => {}
+            | Event::FilesLost(..) => {}
         }
     }
 }

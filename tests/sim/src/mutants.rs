@@ -15,7 +15,7 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 13] = [
+const PROFILES: [&str; 14] = [
     "hard",
     "crashes",
     "lossy",
@@ -29,6 +29,7 @@ const PROFILES: [&str; 13] = [
     "crowded",
     "each-here",
     "each",
+    "discards",
 ];
 
 /// The copied parts of the workspace: the sources of the program.

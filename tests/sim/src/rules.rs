@@ -7,6 +7,7 @@
 mod backfill;
 mod bounded;
 mod copies;
+mod discards;
 mod effects;
 mod elsewhere;
 mod ending;
@@ -133,6 +134,11 @@ impl Rules {
                 "copies",
                 "copies (what is kept elsewhere is not made again)",
                 Box::<copies::Copies>::default(),
+            ),
+            entry(
+                "discards",
+                "discards (no file goes that somebody may need, and what nobody needs does)",
+                Box::<discards::Discards>::default(),
             ),
             entry(
                 "slots",

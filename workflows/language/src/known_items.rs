@@ -4,12 +4,21 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use expression::{Meter, ProcessScope, Program};
+use expression::{Bodies, Meter, ProcessScope, Program};
 use model::limits::ITEMS_MAX;
 use model::{Definition, Expansion, NodeId, NodeKind, Value};
 
 /// Steps of the evaluation of one list, as in a run.
 const STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
+
+/// The variables of bodies before any of them has run.
+struct NotYet;
+
+impl Bodies for NotYet {
+    fn values(&self, name: &str) -> Result<Vec<Value>, String> {
+        Err(format!("no body has written `{name}` yet"))
+    }
+}
 
 /// Gives each for-each a body for each of its items, where its list follows from the inputs: numbers, items
 /// that are written out, an input. A list that reads a variable is known when the step starts, and its body
@@ -28,6 +37,7 @@ pub fn with_known_items(mut definition: Definition, inputs: &[Value]) -> Definit
             each,
             n_items: list.len() as u32,
             keys: Vec::new(),
+            n_enough: None,
         };
         definition.expand(&expansion);
         items.insert(each, list);
@@ -74,6 +84,7 @@ fn list(
         inputs,
         items: &items,
         links: &[],
+        bodies: &NotYet,
     };
     let program = Program::compile(&each.items).ok()?;
     let value = program.evaluate(&scope, &mut Meter::up_to(STEPS_MAX));

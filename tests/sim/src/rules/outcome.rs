@@ -31,7 +31,8 @@ impl Rule for Outcome {
             let Some(process) = known.processes.get(&attempt.process) else {
                 return Ok(());
             };
-            if process.completed.contains(&attempt.activity) {
+            let is_again = process.again.contains(&attempt);
+            if !is_again && process.completed.contains(&attempt.activity) {
                 return Err(format!(
                     "{attempt} starts, and its activity has completed before"
                 ));
@@ -62,12 +63,13 @@ impl Rule for Outcome {
                 outcome.end
             ));
         }
-        if process.completed.contains(&attempt.activity) {
+        let is_again = process.again.contains(&attempt);
+        if !is_again && process.completed.contains(&attempt.activity) {
             return Err(format!(
                 "{attempt} ends, and its activity has completed before"
             ));
         }
-        if !process.is_out(attempt) {
+        if !is_again && !process.is_out(attempt) {
             return Err(format!("{attempt} ends, which was taken back before"));
         }
         if process.closed.is_some() {

@@ -113,6 +113,10 @@ fn runs(known: &Known, attempt: AttemptId, judged: &mut Judged) -> Result<(), St
     let Some(base) = known.bases.get(&id) else {
         return Ok(());
     };
+    let own = known.processes.get(&id);
+    if own.is_some_and(|process| process.again.contains(&attempt)) {
+        return Ok(());
+    }
     let Some(recorded) = known.processes.get(base) else {
         return Ok(());
     };
