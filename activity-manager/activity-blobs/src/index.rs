@@ -144,10 +144,15 @@ impl Index {
             let made = user.maker;
             user.owner == owner && made.is_some_and(|(of, at)| of == activity && at <= number)
         };
+        let n_before = users.len();
         users.retain(|user| !has_ended(user));
-        // Whoever has been given it is remembered, so that a repeat finds the owner.
-        users.insert(User { owner, maker: None });
-        users.len() == 1
+        let own = User { owner, maker: None };
+        let has_had = users.len() < n_before || users.contains(&own);
+        if has_had {
+            // So that a repeat finds the owner.
+            users.insert(own);
+        }
+        has_had && users.len() == 1
     }
 
     /// Records that a directory was made under `blobs/`.
@@ -270,6 +275,12 @@ impl Index {
                 && entry.last_used < held_from
                 && entry.durability == Durability::Sealed
         })
+    }
+
+    /// Returns true if a blob was not used after this moment.
+    pub(crate) fn is_unused_since(&self, hash: Hash, moment: u64) -> bool {
+        let entry = self.blobs.get(&hash);
+        entry.is_some_and(|entry| entry.last_used <= moment)
     }
 
     /// The present tick.

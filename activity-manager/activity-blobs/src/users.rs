@@ -76,7 +76,21 @@ impl Store {
     ) -> Result<Dropped, EvictError> {
         let mut dropped = Dropped::Done;
         // A directory's listing is read before it is gone.
+        let idle: BTreeSet<Hash> = artifacts
+            .iter()
+            .map(|artifact| artifact.hash)
+            .filter(|hash| self.inner.index().is_unused_since(*hash, moment))
+            .collect();
         let hashes = self.blobs_of(artifacts);
+        // To read a listing here is no use of it.
+        let read_at = self.moment();
+        let moment_of = |hash| {
+            if idle.contains(&hash) {
+                read_at
+            } else {
+                moment
+            }
+        };
         let mut unused = Vec::new();
         for hash in hashes {
             let mut index = self.inner.index();
@@ -97,7 +111,7 @@ impl Store {
             if pins.has(hash) {
                 continue;
             }
-            let removed = self.inner.remove_idle(hash, moment);
+            let removed = self.inner.remove_idle(hash, moment_of(hash));
             let removed = removed.map_err(|source| EvictError::Remove {
                 hash,
                 path: self.dir().to_path_buf(),
