@@ -107,7 +107,7 @@ body: { activity: a, run: [a] }
         "11:16: an absolute path: `/root` (paths lie in the activity's own directory)",
         "11:26: `a` is listed twice",
         "12:7: `data: controllers` is part of the language, but this version does not run it",
-        "13:21: `maybe` where `true` or `false` is expected",
+        "13:21: text where `true` or `false` is expected",
     ];
     assert_eq!(lines(&refused(text)), expected);
 }
