@@ -13,8 +13,8 @@ use wire::admin::{
     self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
 };
 use wire::attempt::{
-    Access, Checked, Copied, Copy, Dispatch, End, Failure, FromActivity, Holder, Holds, Log,
-    Outcome, ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
+    Access, Checked, Copied, Copy, Discard, Dispatch, End, Failure, FromActivity, Holder, Holds,
+    Log, Outcome, ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -265,6 +265,7 @@ fn to_activity() -> Vec<ToActivity> {
                 copied: copied(),
                 holders: vec![ResourceId::local(2)],
                 is_needed: false,
+                number: None,
             }],
             holders: Vec::new(),
         },
@@ -277,6 +278,7 @@ fn to_activity() -> Vec<ToActivity> {
                 copied: copied(),
                 holders: vec![ResourceId::local(2)],
                 is_needed: true,
+                number: Some(2),
             }],
             holders: vec![Holder {
                 resource: ResourceId::local(2),
@@ -309,6 +311,7 @@ fn to_activity() -> Vec<ToActivity> {
                 }],
                 at_most_once: true,
                 user: Some("ana".to_owned()),
+                discards: true,
             }],
             holders: vec![Holder {
                 resource: ResourceId::local(2),
@@ -321,6 +324,10 @@ fn to_activity() -> Vec<ToActivity> {
                 slots: 2,
             }),
         },
+        ToActivity::Discard(vec![Discard {
+            made_by: attempt(2),
+            artifacts: vec![artifact()],
+        }]),
         ToActivity::Acknowledge(vec![attempt(1), attempt(2)]),
         ToActivity::ReadLog(Box::new(ReadLog {
             attempt: attempt(1),
@@ -359,6 +366,7 @@ fn from_activity() -> Vec<FromActivity> {
     };
     vec![
         FromActivity::Copied(vec![copied()]),
+        FromActivity::Discarded(vec![attempt(2)]),
         FromActivity::Checked(vec![Checked {
             copied: copied(),
             is_sound: false,

@@ -158,8 +158,8 @@ impl Known {
             match output.source {
                 OutputSource::Produced(source) => self.stays.extend(made_by(source)),
                 OutputSource::Gathered(Source::Output { activity, .. }) => {
-                    let all = generated.instances.get(&activity).into_iter().flatten();
-                    let all = all.chain([&activity]);
+                    let copies = generated.instances.get(&activity).into_iter().flatten();
+                    let all = copies.map(|(_, copy)| copy).chain([&activity]);
                     self.stays
                         .extend(all.map(|one| (process, ActivityId(one.0))));
                 }

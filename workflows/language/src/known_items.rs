@@ -12,6 +12,7 @@ use model::{Definition, Expansion, NodeId, NodeKind, Value};
 const STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
 
 /// The variables of bodies before any of them has run.
+#[derive(Debug)]
 struct NotYet;
 
 impl Bodies for NotYet {
