@@ -11,11 +11,11 @@ use crate::schedule::{Placement, Schedule, ScheduleError, holds_slots};
 use crate::timeline::{Timeline, Trail};
 
 /// Steps for each task until the order of tasks is known, beside those for each message.
-const STEPS_TO_RANK: u64 = 24;
+const STEPS_TO_RANK: u64 = 28;
 /// Steps for each message until then.
 const STEPS_TO_RANK_OVER: u64 = 2;
 /// Steps to put a task into the timeline of its machine.
-const STEPS_A_PLACE: u64 = 26;
+const STEPS_A_PLACE: u64 = 30;
 /// Messages, each at one group, whose arrivals are known in one step.
 const ARRIVALS_A_STEP: u64 = 6;
 /// Steps to try a place and to take that back, beside a copy of the timeline.
@@ -479,7 +479,7 @@ fn margin(time: f64) -> f64 {
 /// The last machine of the block that begins with this one, if all of it belongs to the run.
 fn block_of(host: u32, run: &Run) -> Option<u32> {
     let last = host + BLOCK as u32 - 1;
-    (host as usize % BLOCK == 0 && last <= run.last).then_some(last)
+    ((host as usize).is_multiple_of(BLOCK) && last <= run.last).then_some(last)
 }
 
 fn runs(problem: &Problem, fitting: &[u32]) -> Vec<Run> {

@@ -65,6 +65,8 @@ const OF_SEVERAL: usize = 20;
 const OF_REGIONS: usize = 30;
 /// So many of a hundred looks at a task count all ways without it.
 const EXACT: usize = 10;
+/// What is on a slot moves up when a node leaves it, and down when one comes, so many in one step.
+const LISTED_A_STEP: u64 = 32;
 /// A makespan is better if it is shorter by this part.
 const BETTER: f64 = 1e-9;
 
@@ -323,6 +325,9 @@ impl<'a> Search<'a> {
             self.before.copy_from(&self.solution);
         }
         let old = self.neighbours(node);
+        let links = self.solution.links(node);
+        let lists = links.map(|link| &self.solution.lists[self.solution.slot[link] as usize]);
+        self.steps += lists.map(Vec::len).sum::<usize>() as u64 / LISTED_A_STEP;
         self.solution.unlink(node);
         // With the node in place, ways are counted too long at most, where it is on them; then what seems
         // allowed is.

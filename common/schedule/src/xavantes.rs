@@ -39,7 +39,7 @@ const MEMBER_PART: f64 = 0.25;
 /// The same where there are fewer steps than this for each task and message...
 const SEARCH_MIN: u64 = 2_000;
 /// ...since a search would improve a plan of so many tasks by little.
-const LARGE_PART: f64 = 0.9;
+const LARGE_PART: f64 = 0.95;
 /// The same for members that try one part of the platform after the other, the strongest first.
 const LARGE_PARTS_PART: f64 = 0.15;
 /// Of what is left for the search of a small graph this part is for a local search at first...
@@ -95,8 +95,8 @@ const MEMBERS: [SchedulerKind; 14] = [
     SchedulerKind::Heft,
     SchedulerKind::Cpop,
     SchedulerKind::PchFast,
-    SchedulerKind::OneMachine,
     SchedulerKind::Ippts,
+    SchedulerKind::OneMachine,
     SchedulerKind::OneGroup,
     SchedulerKind::BestGroups,
     SchedulerKind::Peft,
@@ -354,9 +354,10 @@ impl<T, J: FnMut(Schedule) -> (f64, T)> Portfolio<T, J> {
         }
         for kind in members {
             let scheduler = kind.scheduler();
-            let part = match kind {
-                SchedulerKind::OneMachine if alone => LARGE_PART,
-                kind => member_part(kind, problem, self.meter.most()),
+            let part = if alone && kind == SchedulerKind::OneMachine {
+                LARGE_PART
+            } else {
+                member_part(kind, problem, self.meter.most())
             };
             let own = Meter::of((part * self.meter.left() as f64) as u64);
             let is_asked = self.best.0 > enough && least_cost(kind, problem) <= own.left() as f64;

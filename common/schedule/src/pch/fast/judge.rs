@@ -12,7 +12,7 @@ const NEIGHBOURS: usize = 6;
 /// Tasks of a cluster whose neighbours are looked at for that.
 const NEIGHBOURS_OF: usize = 16;
 /// Steps of planning to time a task of a cluster on a place, and to begin with that.
-const STEPS_TO_TIME: u64 = 6;
+const STEPS_TO_TIME: u64 = 5;
 /// Tasks that are pushed back on a slot at most, one after the other.
 const PUSHED_MAX: usize = 64;
 

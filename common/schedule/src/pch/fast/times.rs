@@ -70,11 +70,11 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Predecessors above which the latest arrivals are kept.
 const PREDECESSORS_MANY: usize = 32;
 /// Steps of planning for each task before the first cluster.
-const STEPS_A_TASK: u64 = 25;
+const STEPS_A_TASK: u64 = 20;
 /// The same for each message.
 const STEPS_A_MESSAGE: u64 = 9;
 /// Steps of planning to count a task's times, beside its messages.
-const STEPS_TO_COUNT: u64 = 4;
+const STEPS_TO_COUNT: u64 = 3;
 /// Successors above which the messages to them are not looked at one by one.
 const SUCCESSORS_MANY: usize = 32;
 /// The range behind the settled part in which marks are worked off after each cluster, in tasks.
