@@ -10,7 +10,26 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 10] = [
+pub const UNREACHABLE: [Unreachable; 11] = [
+    Unreachable {
+        rule: "discards",
+        profiles: &[
+            "calm",
+            "lossy",
+            "crashes",
+            "hard",
+            "each-here",
+            "leases",
+            "harsh",
+            "lengths",
+            "copies",
+            "each",
+            "lost",
+            "shares",
+            "crowded",
+        ],
+        reason: "all files are kept",
+    },
     Unreachable {
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard", "each-here"],

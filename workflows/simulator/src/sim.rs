@@ -624,8 +624,7 @@ impl Sim {
             self.groups.iter().try_for_each(Host::compare)?;
             self.processes.iter().try_for_each(Host::compare)?;
         }
-        let sizes = self.sizes();
-        observer.see(self.at, &Seen::Sizes(&sizes))?;
+        observer.see(self.at, &Seen::Sizes(&self.sizes()))?;
         self.look_for_lost(self.healed_at.unwrap_or(self.at), observer)?;
         self.look_for_left(observer)?;
         observer.see(self.at, &Seen::AtRest)
@@ -680,22 +679,19 @@ impl Sim {
         if !others.all(|one| self.processes[one].is_up()) {
             return Some("a process manager is away".to_owned());
         }
-        let mut running = self.processes.iter().filter_map(Host::machine);
-        if running.clone().any(ProcessManager::is_discarding) {
+        let running = || self.processes.iter().filter_map(Host::machine);
+        if running().any(ProcessManager::is_discarding) {
             return Some("files that nobody needs are there".to_owned());
         }
-        let copying = running.any(ProcessManager::is_copying);
-        if self.setup.has_stores && copying {
+        if self.setup.has_stores && running().any(ProcessManager::is_copying) {
             return Some("there are no copies of files that are wanted".to_owned());
         }
-        let lost = self.processes_of_lost();
-        self.machines.what_goes_on(&lost)
+        self.machines.what_goes_on(&self.processes_of_lost())
     }
 
     /// Looks for rest once all clients know the end that have somebody to ask.
     pub(crate) fn rest_if_done(&mut self) {
-        let lost = &self.lost;
-        let is_done = |client: &Client| client.is_done() || lost.contains(&client.manager);
+        let is_done = |client: &Client| client.is_done() || self.lost.contains(&client.manager);
         if self.clients.iter().all(is_done) && self.rests_since.is_none() {
             self.rests_since = Some(self.at);
             self.after(LOOK, Happening::Look);

@@ -158,7 +158,7 @@ fn no_more_items_run_than_may() {
 
 /// A process of 4,096 items that are gathered in so many directories.
 fn gathered_often(n_directories: usize) -> Draft {
-    let mut draft = process("range(4096)", None);
+    let mut draft = process("range(256)", None);
     edit(&mut draft.nodes[6], |activity| {
         let own = activity.inputs[0].clone();
         let directories = (0..n_directories).map(|place| Staged {
@@ -172,14 +172,14 @@ fn gathered_often(n_directories: usize) -> Draft {
 
 #[test]
 fn as_many_files_are_gathered_as_the_longest_list_has_items_and_not_without_an_end() {
-    let n_directories = ITEMS_MAX.div_ceil(4_096);
+    let n_directories = ITEMS_MAX.div_ceil(256);
     let paths = gathered(gathered_often(n_directories));
-    assert_eq!(paths.len(), n_directories * 4_096);
+    assert_eq!(paths.len(), n_directories * 256);
     assert!(paths.len() > PARTS_MAX);
-    let n_directories = STAGED_MAX / 4_096 + 1;
+    let n_directories = STAGED_MAX / 256 + 1;
     assert_eq!(
         fault(gathered_often(n_directories)),
-        "d: 266240 files would lie in its directory; at most 265536: let activities in the body \
+        "d: 265728 files would lie in its directory; at most 265536: let activities in the body \
          gather parts of them, or pack several into one"
     );
 }

@@ -76,6 +76,8 @@ pub(super) struct Elsewhere {
     faulted: BTreeSet<ProcessId>,
     /// When slots of each machine were given back last.
     freed: BTreeMap<ResourceId, Mono>,
+    /// When another process manager told last that it waits: free slots are kept for it.
+    other_waits: Option<Mono>,
     next: Mono,
 }
 
@@ -203,7 +205,9 @@ impl Elsewhere {
             };
             // Where its owner holds all that it may, no machine is free for it.
             let is_limited = known.slots_max(id).is_some();
-            if is_ending(process) || self.faulted.contains(&id) || is_limited {
+            let waits = self.other_waits;
+            let is_kept = waits.is_some_and(|told| known.at.since(told) < KEPT_FOR_OTHERS);
+            if is_ending(process) || self.faulted.contains(&id) || is_limited || is_kept {
                 continue;
             }
             judged.count();
@@ -271,6 +275,10 @@ impl Elsewhere {
     }
 }
 
+/// Time for which slots may be kept for another process manager after it told that it waits: it tells
+/// that each second.
+const KEPT_FOR_OTHERS: Span = Span::from_secs(3);
+
 /// Delay with which an epoch notices that the leases before it have ended.
 const LATE: Span = Span::from_secs(1);
 
@@ -335,6 +343,11 @@ impl Rule for Elsewhere {
         }
         if let Seen::GroupDurable(group, event) = seen {
             self.group(known, *group, event);
+        }
+        if let Seen::Waits(process, _) = seen
+            && known.manager_of(*process) != self.manager
+        {
+            self.other_waits = Some(at);
         }
         if at < self.next {
             return Ok(());
