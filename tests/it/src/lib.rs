@@ -36,6 +36,7 @@ mod forget;
 mod grid;
 #[cfg(test)]
 mod held;
+mod intermediates;
 #[cfg(test)]
 mod journals;
 #[cfg(test)]
