@@ -36,6 +36,7 @@ mod forget;
 mod grid;
 #[cfg(test)]
 mod held;
+#[cfg(test)]
 mod intermediates;
 #[cfg(test)]
 mod journals;
