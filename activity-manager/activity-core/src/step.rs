@@ -13,6 +13,7 @@ impl Machine for ActivityManager {
     type Stream = Stream;
     type State = State;
     type Snapshot = Snapshot;
+    type Chapter = ();
     type Event = Event;
     type Input = Input;
     type Effect = Effect;
@@ -29,7 +30,7 @@ impl Machine for ActivityManager {
         state.snapshot()
     }
 
-    fn restore(_: State, snapshot: Snapshot) -> State {
+    fn restore(_: State, snapshot: Snapshot, _: Vec<(u32, ())>) -> State {
         State::restore(snapshot)
     }
 

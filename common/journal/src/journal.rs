@@ -48,8 +48,9 @@ const STORE_FILE: &str = "events.redb";
 
 /// The events of a manager's step, or of a group of steps.
 ///
-/// A snapshot stands for all events of its stream so far, including those of this batch. Forgetting
-/// comes last: it removes the stream with its events and its snapshot.
+/// A snapshot stands for all events of its stream so far, including those of this batch, together with the
+/// chapters of its stream: the last one of each number, of this batch or an earlier one. Forgetting comes
+/// last: it removes the stream with its events, its snapshot and its chapters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The number by which the flush is reported. It increases from batch to batch.
@@ -58,6 +59,8 @@ pub struct Batch {
     pub events: Vec<(StreamKey, Vec<u8>)>,
     /// Snapshots of streams that have at least one event.
     pub snapshots: Vec<(StreamKey, Vec<u8>)>,
+    /// Chapters of snapshots of this batch, by their numbers: only those that have changed.
+    pub chapters: Vec<(StreamKey, u32, Vec<u8>)>,
     /// Streams to remove. A missing one is no error.
     pub forgotten: Vec<StreamKey>,
 }
@@ -65,16 +68,23 @@ pub struct Batch {
 impl Batch {
     /// Returns true if there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
+        let Batch {
+            number: _,
+            events,
+            snapshots,
+            chapters,
+            forgotten,
+        } = self;
+        let (events, forgotten) = (events.is_empty(), forgotten.is_empty());
+        events && snapshots.is_empty() && chapters.is_empty() && forgotten
     }
 
-    /// Bytes of all events and snapshots.
+    /// Bytes of all events, snapshots and chapters.
     pub fn payload_bytes(&self) -> usize {
-        self.events
-            .iter()
-            .chain(&self.snapshots)
-            .map(|(_, bytes)| bytes.len())
-            .sum()
+        let of_streams = self.events.iter().chain(&self.snapshots);
+        let of_streams = of_streams.map(|(_, bytes)| bytes.len());
+        let of_chapters = self.chapters.iter().map(|(_, _, bytes)| bytes.len());
+        of_streams.chain(of_chapters).sum()
     }
 }
 
@@ -135,9 +145,11 @@ struct Stream {
     /// Number of the next event.
     number_next: u64,
     founding_crc: u32,
-    /// Number and CRC sum of the records after the founding one.
+    /// Number and CRC sum of the snapshot and the chunks.
     n_records: u64,
     crc_sum: u64,
+    /// The CRC of each chapter.
+    chapters: BTreeMap<u32, u32>,
 }
 
 impl Journal {
@@ -221,13 +233,18 @@ impl Journal {
                 };
                 changes.push((stream, what));
             }
-            for (stream, snapshot) in &batch.snapshots {
-                check_length(stream, snapshot)?;
+            let snapshots = batch.snapshots.iter();
+            let snapshots = snapshots.map(|(stream, bytes)| (stream, What::Snapshot(bytes)));
+            let chapters = batch.chapters.iter();
+            let chapters =
+                chapters.map(|(stream, number, bytes)| (stream, What::Chapter(*number, bytes)));
+            for (stream, what) in snapshots.chain(chapters) {
+                check_length(stream, what.bytes())?;
                 if !self.known.contains(stream) {
                     let stream = stream.clone();
                     return Err(CommitError::NoFounding { stream });
                 }
-                changes.push((stream, What::Snapshot(snapshot)));
+                changes.push((stream, what));
             }
             for stream in &batch.forgotten {
                 if self.known.remove(stream) {

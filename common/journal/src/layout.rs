@@ -1,6 +1,7 @@
 //! The content of the table of records: keys, checksums and frames.
 //!
-//! A *record* is the founding event of a stream, its snapshot, or a chunk of consecutive events.
+//! A *record* is the founding event of a stream, its snapshot, a chunk of consecutive events, or a chapter
+//! of the snapshot.
 //! It is stored as one row, or as several *parts* where it is big. Row key, all big-endian:
 //! stream number (8), kind (1), event number (8), part (4). Record, cut into parts:
 //! CRC32 (4), length of what follows (4), payload. The CRC covers the stream's key, the kind, the
@@ -8,7 +9,8 @@
 //!
 //! Payloads: founding event: length of the stream's key (1), key, event. Snapshot: its bytes; its
 //! event number is the last event it stands for. Chunk: for each event its length (4, big-endian)
-//! and its bytes; its event number is that of its first event.
+//! and its bytes; its event number is that of its first event. Chapter: its bytes; its number among the
+//! chapters is in place of the event number.
 //!
 //! One more row has the totals of all records.
 
@@ -70,11 +72,13 @@ pub(crate) enum Kind {
     Founding,
     Snapshot,
     Chunk,
+    /// After the others, which a snapshot removes.
+    Chapter,
 }
 
 impl Kind {
     fn from_byte(byte: u8) -> Option<Kind> {
-        [Kind::Founding, Kind::Snapshot, Kind::Chunk]
+        [Kind::Founding, Kind::Snapshot, Kind::Chunk, Kind::Chapter]
             .into_iter()
             .find(|kind| *kind as u8 == byte)
     }
@@ -125,11 +129,11 @@ pub(crate) fn first_row(stream_id: u64, kind: Kind) -> [u8; ROW_KEY_BYTES] {
     .to_bytes()
 }
 
-/// Last possible row key of a stream.
-pub(crate) fn last_row(stream_id: u64) -> [u8; ROW_KEY_BYTES] {
+/// Last possible row key of a stream's records up to `kind`.
+pub(crate) fn last_row(stream_id: u64, kind: Kind) -> [u8; ROW_KEY_BYTES] {
     RowKey {
         stream_id,
-        kind: Kind::Chunk,
+        kind,
         number: u64::MAX,
         part: u32::MAX,
     }
@@ -156,9 +160,10 @@ impl Draft {
         draft
     }
 
-    pub(crate) fn snapshot(snapshot: &[u8]) -> Draft {
-        let mut draft = Draft::new(snapshot.len());
-        draft.0.extend_from_slice(snapshot);
+    /// A snapshot or a chapter.
+    pub(crate) fn whole(bytes: &[u8]) -> Draft {
+        let mut draft = Draft::new(bytes.len());
+        draft.0.extend_from_slice(bytes);
         draft
     }
 

@@ -9,7 +9,7 @@
 //! The file is a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
 //! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
 //! payload is a sequence of changes; a change is its kind (1), the length of its stream's key (1),
-//! the key, the length of its bytes (4) and its bytes. After the last frame there are remains of an
+//! the key, the length of its bytes (4) and its bytes, which begin with its number (4) in a chapter. After the last frame there are remains of an
 //! earlier round, whose numbers are lower.
 //!
 //! Only the last frame can be unfinished after a crash, because each is flushed before the next is
@@ -40,7 +40,7 @@ const AHEAD_BYTES_MAX: usize = 128 << 10;
 /// Bytes of a frame before its payload.
 const HEAD_BYTES: usize = 16;
 
-/// Bytes of a change beside its stream's key and its own bytes.
+/// Bytes of a change beside its stream's key and its own bytes, without the number of a chapter.
 const CHANGE_BYTES: usize = 6;
 
 /// A change of a stream.
@@ -52,6 +52,8 @@ pub(crate) enum What<'b> {
     Event(&'b [u8]),
     /// A snapshot of an existing stream.
     Snapshot(&'b [u8]),
+    /// A chapter of the snapshot, by its number.
+    Chapter(u32, &'b [u8]),
     /// The stream is removed, if it exists.
     Forget,
 }
@@ -63,14 +65,31 @@ impl<'b> What<'b> {
             What::Event(_) => 1,
             What::Snapshot(_) => 2,
             What::Forget => 3,
+            What::Chapter(..) => 4,
         }
     }
 
     pub(crate) fn bytes(self) -> &'b [u8] {
         match self {
-            What::Found(bytes) | What::Event(bytes) | What::Snapshot(bytes) => bytes,
+            What::Found(bytes)
+            | What::Event(bytes)
+            | What::Snapshot(bytes)
+            | What::Chapter(_, bytes) => bytes,
             What::Forget => &[],
         }
+    }
+
+    /// The number before the bytes of a chapter.
+    fn number(self) -> Option<u32> {
+        match self {
+            What::Chapter(number, _) => Some(number),
+            What::Found(_) | What::Event(_) | What::Snapshot(_) | What::Forget => None,
+        }
+    }
+
+    /// Bytes of the number and of the rest.
+    fn len(self) -> usize {
+        self.number().map_or(0, |_| size_of::<u32>()) + self.bytes().len()
     }
 
     fn from_parts(kind: u8, bytes: &'b [u8]) -> Option<What<'b>> {
@@ -79,6 +98,10 @@ impl<'b> What<'b> {
             1 => Some(What::Event(bytes)),
             2 => Some(What::Snapshot(bytes)),
             3 if bytes.is_empty() => Some(What::Forget),
+            4 => {
+                let (number, bytes) = bytes.split_first_chunk()?;
+                Some(What::Chapter(u32::from_be_bytes(*number), bytes))
+            }
             3.. => None,
         }
     }
@@ -218,7 +241,7 @@ impl Tail {
         }
         self.frames.resize(start + HEAD_BYTES, 0);
         for change in changes {
-            let bytes = CHANGE_BYTES + change.0.0.len() + change.1.bytes().len();
+            let bytes = CHANGE_BYTES + change.0.0.len() + change.1.len();
             if self.frames.len() + bytes > TAIL_BYTES {
                 self.frames.truncate(start);
                 return Ok(false);
@@ -357,13 +380,13 @@ fn used(bytes: &[u8]) -> usize {
 }
 
 fn append_change(out: &mut Vec<u8>, (stream, what): Change<'_>) {
-    let bytes = what.bytes();
     let key_length = u8::try_from(stream.0.len()).expect("stream keys are bounded to 64 bytes");
-    let length = u32::try_from(bytes.len()).expect("messages are bounded to 128 MiB");
+    let length = u32::try_from(what.len()).expect("messages are bounded to 128 MiB");
     out.extend_from_slice(&[what.kind(), key_length]);
     out.extend_from_slice(&stream.0);
     out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(bytes);
+    out.extend(what.number().into_iter().flat_map(u32::to_be_bytes));
+    out.extend_from_slice(what.bytes());
 }
 
 fn read_changes<'b>(mut payload: &'b [u8], changes: &mut Vec<(StreamKey, What<'b>)>) -> Option<()> {

@@ -59,8 +59,11 @@ pub trait Machine: Sized {
     type Stream: Copy + Ord + Debug + Codec;
     /// The durable state of one stream: the fold of its events.
     type State: Default;
-    /// Stands for the events of a stream except the first.
+    /// Stands for the events of a stream except the first, together with its chapters.
     type Snapshot: Codec;
+    /// A part of a snapshot with a number of its own, which is written again only when it has changed, so
+    /// that a snapshot costs as much as what has changed. Machines with small states have none.
+    type Chapter: Codec;
     /// A durable fact.
     type Event: Codec;
     /// A message with its sender, a connection up or down, a command's end, a finished plan...
@@ -70,7 +73,8 @@ pub trait Machine: Sized {
 
     /// Applies one event to the state of a stream. Nothing else changes it.
     fn apply(state: &mut Self::State, event: &Self::Event);
-    /// Approximate weight of a snapshot, in entries.
+    /// Approximate weight of a snapshot that is taken at this moment, in entries: without the chapters that
+    /// have not changed.
     fn weight(state: &Self::State) -> usize;
     /// Approximate weight of an event, in entries: more than one for a large event.
     fn event_weight(event: &Self::Event) -> usize {
@@ -79,8 +83,18 @@ pub trait Machine: Sized {
     }
     /// The snapshot of a stream, which stands for all events except the first.
     fn snapshot(state: &Self::State) -> Self::Snapshot;
-    /// Restores a state from the state after the first event, and a snapshot.
-    fn restore(founded: Self::State, snapshot: Self::Snapshot) -> Self::State;
+    /// The chapters that have changed since they were last asked for, by their numbers.
+    fn take_chapters(state: &mut Self::State) -> Vec<(u32, Self::Chapter)> {
+        let _ = state;
+        Vec::new()
+    }
+    /// Restores a state from the state after the first event, a snapshot, and all chapters in the order of
+    /// their numbers.
+    fn restore(
+        founded: Self::State,
+        snapshot: Self::Snapshot,
+        chapters: Vec<(u32, Self::Chapter)>,
+    ) -> Self::State;
     /// Keeps a state that is seldom read in less memory. It stays the same to whoever reads it.
     fn pack(state: &mut Self::State) {
         let _ = state;
@@ -215,6 +229,9 @@ pub struct Batch<M: Machine> {
     /// Snapshots of these streams, which stand for all events except the first, including those of
     /// this batch.
     pub snapshots: Vec<(M::Stream, M::Snapshot)>,
+    /// The chapters of these snapshots that have changed since the snapshot before. A store keeps the last
+    /// one of each number.
+    pub chapters: Vec<(M::Stream, u32, M::Chapter)>,
     /// Streams to be removed, after the events.
     pub forgotten: Vec<M::Stream>,
 }
@@ -222,6 +239,7 @@ pub struct Batch<M: Machine> {
 impl<M: Machine> Batch<M> {
     /// Returns true if there is nothing to write. Its effects still wait for earlier batches.
     pub fn is_empty(&self) -> bool {
+        // Without a snapshot there are no chapters.
         self.events.is_empty() && self.snapshots.is_empty() && self.forgotten.is_empty()
     }
 }
@@ -235,6 +253,8 @@ pub struct History<M: Machine> {
     pub founding: M::Event,
     /// The snapshot of the events after it, up to the tail.
     pub snapshot: Option<M::Snapshot>,
+    /// The chapters of the snapshot, in the order of their numbers.
+    pub chapters: Vec<(u32, M::Chapter)>,
     /// The events since.
     pub tail: Vec<M::Event>,
 }
@@ -273,7 +293,8 @@ impl<M: Machine> Drive<M> {
             if let Some(snapshot) = history.snapshot
                 && let Some(kept) = states.by_stream.get_mut(&history.stream)
             {
-                kept.state = M::restore(std::mem::take(&mut kept.state), snapshot);
+                let founded = std::mem::take(&mut kept.state);
+                kept.state = M::restore(founded, snapshot, history.chapters);
             }
             for event in &history.tail {
                 states.apply(history.stream, event);
@@ -324,7 +345,7 @@ impl<M: Machine> Drive<M> {
         let forgotten = std::mem::take(&mut self.open.forgotten);
         self.waiting
             .push_back((number, std::mem::take(&mut self.open.effects)));
-        let mut snapshots = Vec::new();
+        let (mut snapshots, mut chapters) = (Vec::new(), Vec::new());
         let mut streams: Vec<M::Stream> = events.iter().map(|&(stream, _)| stream).collect();
         streams.sort_unstable();
         streams.dedup();
@@ -335,12 +356,15 @@ impl<M: Machine> Drive<M> {
             if kept.n_tail > tail_max(M::weight(&kept.state)) {
                 kept.n_tail = 0;
                 snapshots.push((stream, M::snapshot(&kept.state)));
+                let changed = M::take_chapters(&mut kept.state).into_iter();
+                chapters.extend(changed.map(|(number, chapter)| (stream, number, chapter)));
             }
         }
         Batch {
             number,
             events,
             snapshots,
+            chapters,
             forgotten,
         }
     }

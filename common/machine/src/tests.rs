@@ -9,6 +9,7 @@ impl Machine for Counter {
     type Stream = u8;
     type State = u64;
     type Snapshot = u64;
+    type Chapter = ();
     type Event = u64;
     type Input = (u8, u64);
     type Effect = String;
@@ -22,7 +23,7 @@ impl Machine for Counter {
     fn snapshot(state: &u64) -> u64 {
         *state
     }
-    fn restore(_: u64, snapshot: u64) -> u64 {
+    fn restore(_: u64, snapshot: u64, _: Vec<(u32, ())>) -> u64 {
         snapshot
     }
     fn step(&mut self, cx: &mut Context<'_, Self>, _: Now, (stream, amount): (u8, u64)) {
@@ -92,6 +93,7 @@ fn replay_of_founding_snapshot_and_tail_gives_the_state_back() {
         stream: 7,
         founding: founding.unwrap(),
         snapshot,
+        chapters: Vec::new(),
         tail,
     };
     let again = Drive::start(Counter, vec![history], Now::default());

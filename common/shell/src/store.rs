@@ -150,6 +150,15 @@ fn decode<M: Machine>(history: &journal::History) -> Result<History<M>, StoreErr
             }
             None => None,
         },
+        chapters: history
+            .chapters
+            .iter()
+            .map(|(&number, bytes)| {
+                let chapter = M::Chapter::decode(bytes);
+                let chapter = chapter.map_err(wrong(format!("chapter {number}")));
+                chapter.map(|chapter| (number, chapter))
+            })
+            .collect::<Result<_, _>>()?,
         tail: (1..)
             .zip(&history.tail)
             .map(|(number, bytes)| event(bytes, number))
@@ -176,6 +185,11 @@ pub(crate) fn encode<M: Machine>(batch: &Batch<M>) -> journal::Batch {
             .snapshots
             .iter()
             .map(|(s, snap)| (key(s), bytes(snap)))
+            .collect(),
+        chapters: batch
+            .chapters
+            .iter()
+            .map(|(s, number, chapter)| (key(s), *number, bytes(chapter)))
             .collect(),
         forgotten: batch.forgotten.iter().map(key).collect(),
     }

@@ -14,6 +14,7 @@ impl Machine for GroupManager {
     type Stream = Stream;
     type State = State;
     type Snapshot = Snapshot;
+    type Chapter = ();
     type Event = Event;
     type Input = Input;
     type Effect = Effect;
@@ -30,7 +31,7 @@ impl Machine for GroupManager {
         state.snapshot()
     }
 
-    fn restore(_: State, snapshot: Snapshot) -> State {
+    fn restore(_: State, snapshot: Snapshot, _: Vec<(u32, ())>) -> State {
         State::restore(snapshot)
     }
 

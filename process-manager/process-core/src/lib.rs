@@ -45,6 +45,7 @@ pub use io::{Effect, Input, PlanRequest, PlanResult, Room};
 pub use limits::FOUNDED_BYTES_MAX;
 pub use manager::ProcessManager;
 pub use process::activity::ActivityState;
+pub use process::chapters::Chapter;
 pub use process::packed::Packed;
 pub use process::{Process, ProcessState};
 pub use record::{Event, Flow, LinkState, NodeState, Reused, SEMANTICS, Verdict};

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::io::{Effect, Input};
 use crate::limits;
 use crate::parts::Parts;
+use crate::process::chapters::Chapter;
 use crate::record::Event;
 use crate::step::{Ledger, Shared};
 use crate::stream::{Snapshot, State, Stream};
@@ -53,6 +54,7 @@ impl Machine for ProcessManager {
     type Stream = Stream;
     type State = State;
     type Snapshot = Snapshot;
+    type Chapter = Chapter;
     type Event = Event;
     type Input = Input;
     type Effect = Effect;
@@ -73,8 +75,12 @@ impl Machine for ProcessManager {
         state.snapshot()
     }
 
-    fn restore(founded: State, snapshot: Snapshot) -> State {
-        founded.restore(snapshot)
+    fn take_chapters(state: &mut State) -> Vec<(u32, Chapter)> {
+        state.take_chapters()
+    }
+
+    fn restore(founded: State, snapshot: Snapshot, chapters: Vec<(u32, Chapter)>) -> State {
+        founded.restore(snapshot, chapters)
     }
 
     fn pack(state: &mut State) {

@@ -1,11 +1,12 @@
 //! The durable state of one process. Only `apply` changes it.
 //!
 //! Definition, inputs and files come from its founding event and never change; everything else is
-//! [`ProcessState`], which a snapshot holds.
+//! [`ProcessState`], which a snapshot holds with its chapters.
 
 mod abandoned;
 pub(crate) mod activity;
 mod apply;
+pub(crate) mod chapters;
 pub(crate) mod details;
 pub(crate) mod files;
 pub(crate) mod index;
@@ -18,7 +19,7 @@ pub(crate) mod slots;
 pub(crate) mod variables;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use minicbor::{Decode, Encode};
 use model::limits::CORES_MAX;
@@ -29,6 +30,7 @@ use model::{
 use wire::client::{Summary, Totals};
 
 use crate::process::activity::ActivityState;
+use crate::process::chapters::Changed;
 use crate::process::details::Details;
 use crate::process::index::Index;
 use crate::record;
@@ -52,6 +54,7 @@ pub struct Process {
     pub(crate) store: Option<ResourceId>,
     pub(crate) state: ProcessState,
     pub(crate) index: Index,
+    pub(crate) changed: Changed,
 }
 
 /// The state of a process, as its events have made it: a snapshot holds it.
@@ -144,6 +147,7 @@ impl Process {
             keep: founded.keep,
             owner: founded.owner.clone(),
             store: founded.store,
+            changed: Changed::all_but(&state, &BTreeSet::new()),
             state,
             index: Index::default(),
         };
@@ -178,7 +182,9 @@ impl Process {
     }
 
     pub(crate) fn activity_mut(&mut self, activity: ActivityId) -> &mut ActivityState {
-        &mut self.state.activities[activity.node().index()]
+        let index = activity.node().index();
+        self.changed.add_node(index);
+        &mut self.state.activities[index]
     }
 
     /// The details of an activity.
@@ -230,26 +236,10 @@ impl Process {
         slots.fold(0, u32::saturating_add).min(CORES_MAX)
     }
 
-    /// Entries of a snapshot, about.
+    /// Entries of a snapshot, about, without chapters that have not changed.
     pub(crate) fn weight(&self) -> usize {
-        let state = &self.state;
-        state.frame.weight()
-            + state.activities.len() / 4
-            + state.plan.entries.len() / 4
-            + state.variables.len()
-            + (self.index.variables_bytes + self.index.items_bytes) / ENTRY_BYTES
-            + self.index.n_produced
-    }
-
-    /// The state that a snapshot of it gives back.
-    pub(crate) fn restore(mut self, state: ProcessState) -> Process {
-        self.state = state;
-        for expanded in &self.state.expanded {
-            self.definition.expand(&expanded.expansion());
-        }
-        self.state.frame.rebuild(&self.definition);
-        self.rebuild_index();
-        self
+        let values = self.index.variables_bytes / ENTRY_BYTES;
+        self.state.variables.len() + values + self.changed.weight()
     }
 
     /// Returns true if the name of this machine is recorded.

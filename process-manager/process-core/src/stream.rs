@@ -6,6 +6,7 @@ use minicbor::{Decode, Encode};
 use model::{Epoch, ProcessId, Span};
 
 use crate::held::Held;
+use crate::process::chapters::Chapter;
 use crate::process::packed::Packed;
 use crate::process::{Process, ProcessState};
 use crate::record::Event;
@@ -51,7 +52,7 @@ pub enum Snapshot {
     /// The manager's own stream.
     #[n(1)]
     Manager(#[n(0)] Epoch, #[n(1)] Option<Span>),
-    /// The state of a process.
+    /// The state of a process, without what is in chapters.
     #[n(2)]
     Process(#[n(0)] Box<ProcessState>),
 }
@@ -155,17 +156,26 @@ impl State {
         match self {
             State::Empty | State::Held(_) => Snapshot::Empty,
             State::Manager { epoch, leased } => Snapshot::Manager(*epoch, *leased),
-            State::Process(process) => Snapshot::Process(Box::new(process.state.clone())),
-            State::Packed(packed) => Snapshot::Process(Box::new(packed.process().state.clone())),
+            State::Process(process) => Snapshot::Process(Box::new(process.state.head())),
+            State::Packed(packed) => Snapshot::Process(Box::new(packed.head())),
         }
     }
 
-    /// The state after a snapshot, from the state after the first event.
-    pub(crate) fn restore(self, snapshot: Snapshot) -> State {
+    /// The chapters that have changed since they were last taken.
+    pub(crate) fn take_chapters(&mut self) -> Vec<(u32, Chapter)> {
+        match self {
+            State::Process(process) => process.changed.take(&process.state),
+            State::Packed(packed) => packed.take_chapters(),
+            State::Held(_) | State::Empty | State::Manager { .. } => Vec::new(),
+        }
+    }
+
+    /// The state after a snapshot with its chapters, from the state after the first event.
+    pub(crate) fn restore(self, snapshot: Snapshot, chapters: Vec<(u32, Chapter)>) -> State {
         match (self, snapshot) {
             (_, Snapshot::Manager(epoch, leased)) => State::Manager { epoch, leased },
             (State::Process(process), Snapshot::Process(state)) => {
-                State::Process(Box::new(process.restore(*state)))
+                State::Process(Box::new(process.restore(*state, chapters)))
             }
             (State::Held(held), Snapshot::Process(state)) => {
                 State::Held(Box::new(held.restore(*state)))

@@ -2,6 +2,7 @@
 
 mod backfill;
 pub(crate) mod bench;
+mod chapters;
 mod checks;
 mod choice;
 mod copies;
@@ -489,10 +490,11 @@ fn snapshots_hold(bench: &Bench, key: model::SubmitKey) {
     };
     let whole = format!("{:?}", replay(&events));
     for cut in 1..=events.len() {
-        let mut bytes = Vec::new();
-        ProcessManager::snapshot(&replay(&events[..cut])).encode(&mut bytes);
+        let (mut bytes, mut taken) = (Vec::new(), replay(&events[..cut]));
+        ProcessManager::snapshot(&taken).encode(&mut bytes);
         let snapshot = crate::Snapshot::decode(&bytes).unwrap();
-        let mut state = ProcessManager::restore(replay(&events[..1]), snapshot);
+        let chapters = ProcessManager::take_chapters(&mut taken);
+        let mut state = ProcessManager::restore(replay(&events[..1]), snapshot, chapters);
         for event in &events[cut..] {
             ProcessManager::apply(&mut state, event);
         }

@@ -86,9 +86,13 @@ pub(crate) fn recorded(process_manager: &Path, incompatibility: Incompatibility)
             number,
             events: events.into_iter().map(key).collect(),
             snapshots: snapshots.into_iter().map(key).collect(),
+            chapters: Vec::new(),
             forgotten: Vec::new(),
         };
-        let first = batch(vec![history.founding.clone()], history.snapshot.clone());
+        let mut first = batch(vec![history.founding.clone()], history.snapshot.clone());
+        let chapters = history.chapters.iter();
+        let chapters = chapters.map(|(&at, bytes)| (history.stream.clone(), at, bytes.clone()));
+        first.chapters = chapters.collect();
         journal.commit(&[first]).unwrap();
         journal
             .commit(&[batch(history.tail.clone(), None)])

@@ -16,7 +16,8 @@ pub(crate) struct Disk<M: Machine> {
 impl<M: Machine> Disk<M> {
     /// A stream with more weight of events after its snapshot than a driver leaves there.
     pub(crate) fn long_tail(&self) -> Option<LongTail> {
-        let tails = self.streams.values().map(|kept| LongTail {
+        let of_driver = self.streams.values().filter(|kept| !kept.is_compacted);
+        let tails = of_driver.map(|kept| LongTail {
             weight: kept.n_tail,
             most: machine::tail_max(M::weight(&kept.shadow)),
         });
@@ -28,9 +29,13 @@ impl<M: Machine> Disk<M> {
 struct Stream<M: Machine> {
     founding: Vec<u8>,
     snapshot: Option<Vec<u8>>,
+    /// The last chapter of each number.
+    chapters: BTreeMap<u32, Vec<u8>>,
     tail: Vec<Vec<u8>>,
     /// The weight of the tail.
     n_tail: usize,
+    /// True after a snapshot that the driver does not know: its own next one is due later.
+    is_compacted: bool,
     shadow: M::State,
 }
 
@@ -49,6 +54,7 @@ pub(crate) struct Written<M: Machine> {
     pub(crate) number: u64,
     events: Vec<(M::Stream, Vec<u8>)>,
     snapshots: Vec<(M::Stream, Vec<u8>)>,
+    chapters: Vec<(M::Stream, u32, Vec<u8>)>,
     forgotten: Vec<M::Stream>,
 }
 
@@ -71,6 +77,11 @@ impl<M: Machine> Written<M> {
                 .snapshots
                 .iter()
                 .map(|(stream, snapshot)| (*stream, encoded(snapshot)))
+                .collect(),
+            chapters: batch
+                .chapters
+                .iter()
+                .map(|(stream, number, chapter)| (*stream, *number, encoded(chapter)))
                 .collect(),
             forgotten: batch.forgotten.clone(),
         }
@@ -115,8 +126,10 @@ where
                     let kept = Stream {
                         founding: bytes,
                         snapshot: None,
+                        chapters: BTreeMap::new(),
                         tail: Vec::new(),
                         n_tail: 0,
+                        is_compacted: false,
                         shadow,
                     };
                     self.streams.insert(stream, kept);
@@ -127,7 +140,15 @@ where
         for (stream, snapshot) in written.snapshots {
             if let Some(kept) = self.streams.get_mut(&stream) {
                 kept.snapshot = Some(snapshot);
+                kept.is_compacted = false;
                 kept.clear_tail();
+                // With those of this batch, all chapters here are as the state is.
+                M::take_chapters(&mut kept.shadow);
+            }
+        }
+        for (stream, number, chapter) in written.chapters {
+            if let Some(kept) = self.streams.get_mut(&stream) {
+                kept.chapters.insert(number, chapter);
             }
         }
         for stream in written.forgotten {
@@ -141,6 +162,10 @@ where
         for kept in self.streams.values_mut() {
             if !kept.tail.is_empty() {
                 kept.snapshot = Some(encoded(&M::snapshot(&kept.shadow)));
+                for (number, chapter) in M::take_chapters(&mut kept.shadow) {
+                    kept.chapters.insert(number, encoded(&chapter));
+                }
+                kept.is_compacted = true;
                 kept.clear_tail();
             }
         }
@@ -161,10 +186,20 @@ where
                 ),
                 None => None,
             };
+            let chapter = |(&number, bytes): (&u32, &Vec<u8>)| {
+                M::Chapter::decode(bytes)
+                    .map(|chapter| (number, chapter))
+                    .map_err(|error| format!("chapter {number} cannot be read back: {error}"))
+            };
             histories.push(History {
                 stream,
                 founding: event(&kept.founding)?,
                 snapshot,
+                chapters: kept
+                    .chapters
+                    .iter()
+                    .map(chapter)
+                    .collect::<Result<_, _>>()?,
                 tail: kept.tail.iter().map(event).collect::<Result<_, _>>()?,
             });
         }

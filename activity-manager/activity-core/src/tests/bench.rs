@@ -125,6 +125,7 @@ impl Bench {
             stream,
             founding,
             snapshot,
+            chapters: Vec::new(),
             tail: tail.to_vec(),
         }]
     }

@@ -71,7 +71,7 @@ pub struct Opened {
     pub n_streams: u64,
     /// Founding events and events of tails.
     pub n_events: u64,
-    /// Bytes of all events and snapshots.
+    /// Bytes of all events, snapshots and chapters.
     pub live_bytes: u64,
     /// Length of the store's file in bytes, after compaction; 0 if there is none.
     pub file_bytes: u64,
@@ -404,7 +404,8 @@ impl Seen {
         self.n_events += 1 + history.tail.len() as u64;
         let tail = history.tail.iter().map(Vec::len).sum::<usize>();
         let snapshot = history.snapshot.as_ref().map_or(0, Vec::len);
-        self.bytes += (history.founding.len() + snapshot + tail) as u64;
+        let chapters = history.chapters.values().map(Vec::len).sum::<usize>();
+        self.bytes += (history.founding.len() + snapshot + chapters + tail) as u64;
         history
     }
 }

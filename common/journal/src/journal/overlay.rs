@@ -74,6 +74,7 @@ impl<'t> Overlay<'t> {
                         stream: stream.clone(),
                         founding: event.to_vec(),
                         snapshot: None,
+                        chapters: BTreeMap::new(),
                         tail: Vec::new(),
                     });
                 }
@@ -83,8 +84,11 @@ impl<'t> Overlay<'t> {
                     history.snapshot = Some(snapshot.to_vec());
                     history.tail.clear();
                 }
+                (What::Chapter(number, chapter), Some(history)) => {
+                    history.chapters.insert(number, chapter.to_vec());
+                }
                 (What::Forget, Some(_)) => history = None,
-                (What::Event(_) | What::Snapshot(_) | What::Forget, None) => {
+                (What::Event(_) | What::Snapshot(_) | What::Chapter(..) | What::Forget, None) => {
                     return misfit("has no founding event");
                 }
             }

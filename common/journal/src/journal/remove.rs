@@ -66,7 +66,7 @@ fn settle_fitting(dir: &Path, store: &Database, mut stored: Stored) -> Result<()
         .iter()
         .filter(|(stream, what)| match what {
             What::Found(_) => known.insert(stream.clone()),
-            What::Event(_) | What::Snapshot(_) => known.contains(stream),
+            What::Event(_) | What::Snapshot(_) | What::Chapter(..) => known.contains(stream),
             What::Forget => known.remove(stream),
         })
         .map(|(stream, what)| (stream, *what))
@@ -85,7 +85,8 @@ fn remove_rows(store: &Database, stream_id: u64) -> Result<u64, StoreError> {
     let n_rows = {
         let mut records = transaction.open_table(RECORDS)?;
         let n_before = records.len()?;
-        let (first, last) = (first_row(stream_id, Kind::Founding), last_row(stream_id));
+        let first = first_row(stream_id, Kind::Founding);
+        let last = last_row(stream_id, Kind::Chapter);
         records.retain_in::<&[u8; ROW_KEY_BYTES], _>(&first..=&last, |_, _| false)?;
         let before = records
             .get(&TOTALS_ROW)?

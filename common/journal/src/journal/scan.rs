@@ -1,5 +1,6 @@
 //! Reading a whole journal: each checksum, each number, and the totals.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase};
@@ -11,7 +12,7 @@ use crate::layout::{
     read_founding, read_head,
 };
 
-/// One stream for replay: the founding event, the snapshot, the events after it.
+/// One stream for replay: the founding event, the snapshot with its chapters, the events after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     /// The stream.
@@ -20,6 +21,8 @@ pub struct History {
     pub founding: Vec<u8>,
     /// Stands for the events between the founding one and the tail.
     pub snapshot: Option<Vec<u8>>,
+    /// The chapters of the snapshot, by their numbers.
+    pub chapters: BTreeMap<u32, Vec<u8>>,
     /// The events that the snapshot does not cover.
     pub tail: Vec<Vec<u8>>,
 }
@@ -154,11 +157,13 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                 founding_crc: crc,
                 n_records: 0,
                 crc_sum: 0,
+                chapters: BTreeMap::new(),
             };
             let history = History {
                 stream,
                 founding: event.to_vec(),
                 snapshot: None,
+                chapters: BTreeMap::new(),
                 tail: Vec::new(),
             };
             self.current = Some(Current {
@@ -182,12 +187,21 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
         Ok(())
     }
 
-    /// Handles a snapshot or a chunk of the current stream with a correct checksum.
+    /// Handles a snapshot, a chunk or a chapter of the current stream with a correct checksum.
     fn follower(&mut self, key: RowKey, crc: u32, payload: &[u8]) -> Result<(), ScanError> {
         let current = self
             .current
             .as_mut()
             .expect("the caller has compared the stream");
+        if key.kind == Kind::Chapter {
+            let Ok(number) = u32::try_from(key.number) else {
+                let place = place(&self.current, key);
+                return Err(self.damage(Some(key), &place, "has a number that is never written"));
+            };
+            current.history.chapters.insert(number, payload.to_vec());
+            current.stream.chapters.insert(number, crc);
+            return Ok(());
+        }
         if key.kind == Kind::Snapshot {
             if current.history.snapshot.is_some() || key.number == u64::MAX {
                 let place = place(&self.current, key);
@@ -264,5 +278,6 @@ fn place(current: &Option<Current>, key: RowKey) -> String {
         Kind::Founding => format!("event 0 of stream {stream}"),
         Kind::Snapshot => format!("the snapshot at event {} of stream {stream}", key.number),
         Kind::Chunk => format!("event {} of stream {stream}", key.number),
+        Kind::Chapter => format!("chapter {} of stream {stream}", key.number),
     }
 }

@@ -24,6 +24,7 @@ impl Model {
                     stream: stream.clone(),
                     founding: event.clone(),
                     snapshot: None,
+                    chapters: BTreeMap::new(),
                     tail: Vec::new(),
                 }),
             }
@@ -36,6 +37,11 @@ impl Model {
                 .unwrap();
             history.snapshot = Some(snapshot.clone());
             history.tail.clear();
+        }
+        for (stream, number, chapter) in &batch.chapters {
+            let mut histories = self.0.iter_mut();
+            let history = histories.find(|history| history.stream == *stream);
+            history.unwrap().chapters.insert(*number, chapter.clone());
         }
         self.0
             .retain(|history| !batch.forgotten.contains(&history.stream));
@@ -98,6 +104,7 @@ fn a_stream_is_its_founding_event_its_snapshot_and_its_tail() {
         stream: key("p"),
         founding: b"founding".to_vec(),
         snapshot: Some(b"state".to_vec()),
+        chapters: BTreeMap::new(),
         tail: vec![b"tail".to_vec()],
     };
     assert_eq!(histories, [expected]);
@@ -207,7 +214,7 @@ fn a_later_format_is_refused_before_the_store_is_touched() {
     assert_eq!(
         refusal(dir.path()),
         format!(
-            "{} was written by xavantes 9.7.1 (journal format 5), this program reads up to 4",
+            "{} was written by xavantes 9.7.1 (journal format 6), this program reads up to 5",
             dir.path().display()
         )
     );
@@ -499,6 +506,8 @@ enum Step {
     Event(u8, Vec<u8>),
     Big(u8),
     Snapshot(u8, Vec<u8>),
+    /// A snapshot with a chapter, perhaps one of many parts.
+    Chapter(u8, u32, bool),
     Forget(u8),
     EndOfBatch,
     Commit,
@@ -512,6 +521,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         12 => (stream.clone(), bytes()).prop_map(|(stream, event)| Step::Event(stream, event)),
         1 => stream.clone().prop_map(Step::Big),
         2 => (stream.clone(), bytes()).prop_map(|(stream, bytes)| Step::Snapshot(stream, bytes)),
+        3 => (stream.clone(), 0_u32..3, any::<bool>())
+            .prop_map(|(stream, number, is_big)| Step::Chapter(stream, number, is_big)),
         1 => stream.prop_map(Step::Forget),
         5 => Just(Step::EndOfBatch),
         3 => Just(Step::Commit),
@@ -532,6 +543,7 @@ proptest! {
             let mut known = model.clone();
             known.apply(&Batch { events: batch.events.clone(), ..Batch::default() });
             batch.snapshots.retain(|(stream, _)| known.0.iter().any(|h| h.stream == *stream));
+            batch.chapters.retain(|(stream, ..)| known.0.iter().any(|h| h.stream == *stream));
             model.apply(batch);
             batches.push(std::mem::take(batch));
         };
@@ -543,6 +555,13 @@ proptest! {
                 }
                 Step::Snapshot(stream, bytes) => {
                     batch.snapshots.push((StreamKey(vec![stream]), bytes));
+                }
+                Step::Chapter(stream, number, is_big) => {
+                    let len = if is_big { 2 * PART_BYTES + 1 } else { 9 };
+                    let (stream, number) = (StreamKey(vec![stream]), number);
+                    let bytes = vec![batch.events.len() as u8; len];
+                    batch.snapshots.push((stream.clone(), vec![1]));
+                    batch.chapters.push((stream, number, bytes));
                 }
                 Step::Forget(stream) => batch.forgotten.push(StreamKey(vec![stream])),
                 Step::EndOfBatch => close(&mut batch, &mut batches, &mut model),
@@ -560,6 +579,56 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_last_chapter_of_each_number_stays_with_its_snapshot() {
+    let dir = TempDir::new().unwrap();
+    let with = |number: u32, bytes: Vec<u8>| Batch {
+        chapters: vec![(key("p"), number, bytes)],
+        ..snapshot("p", b"state")
+    };
+    let (mut journal, ..) = open(dir.path());
+    let founding = events(1, &[("p", b"founding"), ("q", b"founding")]);
+    let big = vec![5; 2 * PART_BYTES];
+    journal.commit(&[founding, with(0, big)]).unwrap();
+    journal.commit(&[with(7, b"seven".to_vec())]).unwrap();
+    journal.settle(&[], 2).unwrap();
+    // In the tail over the store, and then in the store.
+    for is_settled in [false, true] {
+        journal.commit(&[with(0, b"zero".to_vec())]).unwrap();
+        if is_settled {
+            let n_commits = journal.n_commits;
+            journal.settle(&[], n_commits).unwrap();
+        }
+        drop(journal);
+        let histories;
+        (journal, histories, _) = open(dir.path());
+        let expected = [(0, b"zero".to_vec()), (7, b"seven".to_vec())];
+        assert_eq!(histories[0].chapters, BTreeMap::from(expected));
+        assert!(histories[1].chapters.is_empty());
+    }
+    let gone = Batch {
+        forgotten: vec![key("p")],
+        ..Batch::default()
+    };
+    journal.commit(&[gone]).unwrap();
+    let n_commits = journal.n_commits;
+    journal.settle(&[], n_commits).unwrap();
+    drop(journal);
+    assert_eq!(open(dir.path()).1.len(), 1);
+}
+
+#[test]
+fn a_chapter_of_an_unknown_stream_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let (mut journal, ..) = open(dir.path());
+    let stray = Batch {
+        chapters: vec![(key("p"), 0, b"zero".to_vec())],
+        ..Batch::default()
+    };
+    let refused = journal.commit(&[stray]);
+    assert!(matches!(refused, Err(CommitError::NoFounding { .. })));
 }
 
 #[test]

@@ -42,6 +42,7 @@ impl<'t, 'b> Writer<'t, 'b> {
         match what {
             What::Found(event) | What::Event(event) => self.event(stream, event),
             What::Snapshot(snapshot) => self.snapshot(stream, snapshot),
+            What::Chapter(number, chapter) => self.chapter(stream, number, chapter),
             What::Forget => self.forget(stream),
         }
     }
@@ -97,6 +98,7 @@ impl<'t, 'b> Writer<'t, 'b> {
             founding_crc,
             n_records: 0,
             crc_sum: 0,
+            chapters: BTreeMap::new(),
         };
         self.stored.streams.insert(stream.clone(), known);
         Ok(())
@@ -114,11 +116,11 @@ impl<'t, 'b> Writer<'t, 'b> {
         };
         known.number_next += n_covered;
         let (id, number) = (known.id, known.number_next - 1);
-        let (bytes, crc) = Draft::snapshot(snapshot).seal(stream, Kind::Snapshot, number);
+        let (bytes, crc) = Draft::whole(snapshot).seal(stream, Kind::Snapshot, number);
         let (n_before, sum_before) = (known.n_records, known.crc_sum);
         (known.n_records, known.crc_sum) = (1, u64::from(crc));
         if n_before > 0 {
-            self.remove_rows(id, Kind::Snapshot)?;
+            self.remove_rows(id, Kind::Snapshot, Kind::Chunk)?;
             self.stored.totals.subtract(n_before, sum_before);
         }
         self.write_record(id, Kind::Snapshot, number, &bytes)?;
@@ -126,10 +128,43 @@ impl<'t, 'b> Writer<'t, 'b> {
         Ok(())
     }
 
+    /// Writes a chapter in place of the one with its number.
+    fn chapter(
+        &mut self,
+        stream: &StreamKey,
+        number: u32,
+        chapter: &[u8],
+    ) -> Result<(), CommitError> {
+        let Some(known) = self.stored.streams.get_mut(stream) else {
+            return Err(CommitError::NoFounding {
+                stream: stream.clone(),
+            });
+        };
+        let id = known.id;
+        let (bytes, crc) = Draft::whole(chapter).seal(stream, Kind::Chapter, u64::from(number));
+        if let Some(before) = known.chapters.insert(number, crc) {
+            self.stored.totals.subtract(1, u64::from(before));
+            let row = |part| RowKey {
+                stream_id: id,
+                kind: Kind::Chapter,
+                number: u64::from(number),
+                part,
+            };
+            let (first, last) = (row(0).to_bytes(), row(u32::MAX).to_bytes());
+            self.remove(&first, &last)?;
+        }
+        self.write_record(id, Kind::Chapter, u64::from(number), &bytes)?;
+        self.stored.totals.add(1, u64::from(crc));
+        Ok(())
+    }
+
     fn forget(&mut self, stream: &StreamKey) -> Result<(), CommitError> {
         self.open_chunks.remove(stream);
         if let Some(known) = self.stored.streams.remove(stream) {
-            self.remove_rows(known.id, Kind::Founding)?;
+            self.remove_rows(known.id, Kind::Founding, Kind::Chapter)?;
+            for crc in known.chapters.into_values() {
+                self.stored.totals.subtract(1, u64::from(crc));
+            }
             self.stored.totals.subtract(known.n_records, known.crc_sum);
             self.stored
                 .totals
@@ -173,10 +208,17 @@ impl<'t, 'b> Writer<'t, 'b> {
         Ok(())
     }
 
-    fn remove_rows(&mut self, stream_id: u64, from: Kind) -> Result<(), CommitError> {
-        let rows = first_row(stream_id, from)..=last_row(stream_id);
+    fn remove_rows(&mut self, stream_id: u64, from: Kind, to: Kind) -> Result<(), CommitError> {
+        self.remove(&first_row(stream_id, from), &last_row(stream_id, to))
+    }
+
+    fn remove(
+        &mut self,
+        first: &[u8; ROW_KEY_BYTES],
+        last: &[u8; ROW_KEY_BYTES],
+    ) -> Result<(), CommitError> {
         self.records
-            .retain_in::<&[u8; ROW_KEY_BYTES], _>(rows.start()..=rows.end(), |_, _| false)
+            .retain_in::<&[u8; ROW_KEY_BYTES], _>(first..=last, |_, _| false)
             .map_err(StoreError::from)?;
         Ok(())
     }

@@ -46,6 +46,7 @@ fn frames_come_back_in_their_order() {
         (&p, What::Found(b"founding")),
         (&q, What::Event(b"")),
         (&p, What::Snapshot(b"state")),
+        (&p, What::Chapter(9, b"nine")),
     ];
     assert!(tail.append(1, changes.into_iter()).unwrap());
     assert!(tail.append(2, std::iter::empty()).unwrap());
@@ -55,7 +56,8 @@ fn frames_come_back_in_their_order() {
     let expected = [
         (p.clone(), What::Found(b"founding")),
         (q.clone(), What::Event(b"")),
-        (p, What::Snapshot(b"state")),
+        (p.clone(), What::Snapshot(b"state")),
+        (p, What::Chapter(9, b"nine")),
         (q, What::Forget),
     ];
     assert_eq!(found.tail.changes().unwrap(), expected);

@@ -54,6 +54,7 @@ impl Machine for Adder {
     type Stream = u8;
     type State = u64;
     type Snapshot = u64;
+    type Chapter = ();
     type Event = Event;
     type Input = Input;
     type Effect = Effect;
@@ -72,7 +73,7 @@ impl Machine for Adder {
         *state
     }
 
-    fn restore(_: u64, snapshot: u64) -> u64 {
+    fn restore(_: u64, snapshot: u64, _: Vec<(u32, ())>) -> u64 {
         snapshot
     }
 

@@ -104,6 +104,7 @@ impl Bench {
             stream,
             founding: founding.clone(),
             snapshot,
+            chapters: Vec::new(),
             tail: tail.to_vec(),
         };
         let manager = GroupManager::new(Config {
@@ -146,7 +147,7 @@ impl Bench {
                 let mut bytes = Vec::new();
                 Codec::encode(&GroupManager::snapshot(&state), &mut bytes);
                 let snapshot = <Snapshot as Codec>::decode(&bytes).unwrap();
-                let restored = GroupManager::restore(State::default(), snapshot);
+                let restored = GroupManager::restore(State::default(), snapshot, Vec::new());
                 assert_eq!(restored, state);
                 state = restored;
             }

@@ -85,6 +85,8 @@ impl Process {
         if self.state.planned.is_none() && is_estimate {
             self.state.planned = Some(plan.makespan());
         }
+        self.changed
+            .add_entries(&self.state.plan.entries, &plan.entries);
         self.state.plan = plan;
         // The next plan may be for a larger graph.
         self.definition.release_graph();
@@ -155,7 +157,7 @@ impl Process {
             return self.end_recomputation(ended);
         }
         self.forget_before(activity);
-        let details = self.state.activities[index].details_mut();
+        let details = self.activity_mut(activity).details_mut();
         details.started = outcome.started;
         details.wall = outcome.wall;
         details.cpu = outcome.cpu;
@@ -220,12 +222,13 @@ impl Process {
     /// A recorded outcome stands for an activity that was ready.
     fn reuse(&mut self, reused: &Reused) {
         let activity = reused.activity;
-        let Some(state) = self.state.activities.get_mut(activity.node().index()) else {
+        let Some(state) = self.state.activities.get(activity.node().index()) else {
             return;
         };
         if state.phase != ActivityPhase::Ready || self.state.phase != Phase::Running {
             return;
         }
+        let state = self.activity_mut(activity);
         state.resource = reused.resource;
         let (of, slots) = (reused.of, reused.slots);
         let details = state.details_mut();
@@ -308,6 +311,7 @@ impl Process {
     /// Writes the moves of controllers, and their consequences for activities.
     pub(crate) fn follow(&mut self, flow: &Flow) {
         let mut moved = Vec::new();
+        self.changed.add_flow(flow);
         let frame = &mut self.state.frame;
         frame.apply(&self.definition, flow, |one| moved.push(one));
         for &Moved { node, from, to } in &moved {

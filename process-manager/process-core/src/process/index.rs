@@ -143,7 +143,7 @@ impl Process {
 impl Process {
     pub(crate) fn set_phase(&mut self, activity: ActivityId, phase: ActivityPhase) {
         let was_left = self.is_left(activity);
-        let state = &mut self.state.activities[activity.node().index()];
+        let state = self.activity_mut(activity);
         let before = state.phase;
         state.phase = phase;
         let number = state.number;

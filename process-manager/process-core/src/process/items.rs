@@ -48,6 +48,7 @@ impl Process {
             return;
         }
         let n_before = self.definition.n_nodes();
+        let n_links_before = self.definition.links().len();
         let is_next = expanded.iterations.is_some() && self.definition.is_expanded(each);
         let last = self.definition.node(each).children().last().copied();
         let across = match self.index.readers {
@@ -60,11 +61,17 @@ impl Process {
         let states = &mut self.state.activities;
         states.resize(n_nodes, ActivityState::default());
         self.state.frame.grow(&self.definition, each);
+        self.changed.add_nodes(n_before, n_nodes);
+        let n_links = self.definition.links().len();
+        self.changed.add_nodes(n_links_before, n_links);
         self.keep_expanded(expanded);
         self.note_expanded(n_before);
         let entries = expanded.entries();
         self.state.plan.entries.extend_from_slice(entries);
-        entries.iter().for_each(|&entry| self.note_entry(entry));
+        for &entry in entries {
+            self.changed.add_node(entry.activity.node().index());
+            self.note_entry(entry);
+        }
         self.note_new_readers(n_before, &across);
         self.note_left_behind(last.filter(|_| is_next));
         for maker in read_before {
@@ -75,7 +82,7 @@ impl Process {
     /// Keeps what the definition needs to be grown again: the plan has the entries.
     fn keep_expanded(&mut self, expanded: &Expanded) {
         let Some(more) = &expanded.iterations else {
-            return self.state.expanded.push(expanded.clone());
+            return self.push_expanded(expanded.clone());
         };
         let last = self.state.expanded.last_mut();
         if let Some(last) = last.filter(|last| last.node == expanded.node)
@@ -86,11 +93,19 @@ impl Process {
             return;
         }
         let (n_more, entries) = (more.n_more, Vec::new());
-        self.state.expanded.push(Expanded {
+        self.push_expanded(Expanded {
             node: expanded.node,
             iterations: Some(Iterations { n_more, entries }),
             ..Expanded::default()
         });
+    }
+
+    fn push_expanded(&mut self, expanded: Expanded) {
+        let at = self.state.expanded.len();
+        // A loop that was the last one does not grow any more in its place.
+        let from = at.saturating_sub(1);
+        (from..=at).for_each(|at| self.changed.add_expansion(at));
+        self.state.expanded.push(expanded);
     }
 
     /// The item that a body is run for.

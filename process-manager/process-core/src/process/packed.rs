@@ -8,6 +8,7 @@ use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use machine::Codec;
 use wire::client::Summary;
 
+use crate::process::chapters::{Changed, Chapter};
 use crate::process::{Process, ProcessState};
 use crate::record::{Accepted, Flow, Founded, SEMANTICS};
 
@@ -16,8 +17,9 @@ pub struct Packed {
     summary: Summary,
     n_nodes: usize,
     has_copies: bool,
-    /// The weight of its snapshot.
-    weight: usize,
+    /// The weight of its snapshot without chapters.
+    head_weight: usize,
+    changed: Changed,
     /// Its submission and its state, compressed: its activities have much in common.
     bytes: Box<[u8]>,
     /// The process itself, once somebody has read it.
@@ -34,7 +36,8 @@ impl Packed {
             summary: process.summary(),
             n_nodes: process.state.activities.len(),
             has_copies: !process.index.copied.is_empty(),
-            weight: process.weight(),
+            head_weight: process.weight() - process.changed.weight(),
+            changed: process.changed.clone(),
             bytes: compress_prepend_size(&bytes).into(),
             opened: OnceLock::new(),
         }
@@ -47,10 +50,28 @@ impl Packed {
 
     /// The process by itself.
     pub(crate) fn unpack(self) -> Box<Process> {
-        let Packed { opened, .. } = &self;
-        match opened.get() {
+        let mut process = match self.opened.get() {
             Some(_) => self.opened.into_inner().expect("it was opened"),
             None => self.unpacked(),
+        };
+        process.changed = self.changed;
+        process
+    }
+
+    /// Its state without what is in chapters.
+    pub(crate) fn head(&self) -> ProcessState {
+        match self.opened.get() {
+            Some(process) => process.state.head(),
+            None => self.unpacked().state.head(),
+        }
+    }
+
+    /// The chapters that the last snapshot does not have.
+    pub(crate) fn take_chapters(&mut self) -> Vec<(u32, Chapter)> {
+        let mut changed = std::mem::take(&mut self.changed);
+        match self.opened.get() {
+            Some(process) => changed.take(&process.state),
+            None => changed.take(&self.unpacked().state),
         }
     }
 
@@ -81,7 +102,7 @@ impl Packed {
 
     /// Entries of a snapshot, about.
     pub(crate) fn weight(&self) -> usize {
-        self.weight
+        self.head_weight + self.changed.weight()
     }
 
     /// The memory that it takes while nobody has read it.
@@ -103,7 +124,7 @@ impl Packed {
         let founded: Founded = decoder.decode().expect("it was encoded here");
         let state: ProcessState = decoder.decode().expect("it was encoded here");
         let process = Process::found(&founded).expect("this version has understood it");
-        Box::new(process.restore(state))
+        Box::new(process.restore(state, Vec::new()))
     }
 }
 

@@ -14,6 +14,7 @@ impl Process {
             let body = self.body_of(*variable, node);
             match body {
                 Some(body) => {
+                    self.changed.add_node(body.index());
                     let own = &mut self.state.of_bodies;
                     own.insert((body, *variable), value.clone());
                 }

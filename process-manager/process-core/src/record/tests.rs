@@ -14,10 +14,12 @@ use model::{
 use super::*;
 use crate::process::{Process, ProcessState};
 use crate::tests::bench::diamond;
-use crate::{Snapshot, State};
+use crate::{Chapter, Snapshot, State};
 
 const FIRST: &str = include_str!("tests/0.1.txt");
+/// Snapshots without chapters.
 const SNAPSHOT: &str = include_str!("tests/0.1-snapshot.txt");
+const CHAPTERS: &str = include_str!("tests/0.1-chapters.txt");
 
 fn artifact() -> Artifact {
     Artifact {
@@ -349,15 +351,27 @@ fn process() -> Process {
 }
 
 #[test]
-fn a_snapshot_of_the_first_release_is_written_and_read_as_ever() {
-    let snapshot = State::Process(Box::new(process())).snapshot();
-    let written = line("snapshot", &snapshot);
-    let last = SNAPSHOT.lines().last().unwrap();
+fn a_snapshot_and_its_chapters_are_written_and_read_as_ever() {
+    let mut state = State::Process(Box::new(process()));
+    let chapters = state.take_chapters().into_iter();
+    let mut written = line("snapshot", &state.snapshot());
+    written.extend(chapters.map(|(number, chapter)| line(&number.to_string(), &chapter)));
     assert!(
-        written == format!("snapshot: {last}\n"),
+        written == CHAPTERS,
         "a snapshot is written in another form:\n{written}"
     );
-    assert_eq!(restored(last), process().state);
+    let (head, chapters) = CHAPTERS.split_once('\n').unwrap();
+    let chapters = chapters.lines().map(|line| {
+        let (number, _) = line.split_once(':').unwrap();
+        (number.parse().unwrap(), read(line).unwrap())
+    });
+    assert_eq!(restored(head, chapters.collect()), process().state);
+}
+
+#[test]
+fn a_snapshot_that_has_everything_in_itself_is_read() {
+    let whole = SNAPSHOT.lines().last().unwrap();
+    assert_eq!(restored(whole, Vec::new()), process().state);
 }
 
 #[test]
@@ -367,15 +381,16 @@ fn a_snapshot_that_does_not_say_when_the_first_plan_was_put_in_force_is_read() {
         planned_from: None,
         ..process().state
     };
-    assert_eq!(restored(first), state);
+    assert_eq!(restored(first, Vec::new()), state);
 }
 
-fn restored(snapshot: &str) -> ProcessState {
+fn restored(snapshot: &str, chapters: Vec<(u32, Chapter)>) -> ProcessState {
+    let snapshot = snapshot.rsplit(' ').next().unwrap();
     let Snapshot::Process(read) = read(&format!("snapshot: {snapshot}")).unwrap() else {
         panic!("{snapshot}")
     };
     let kept = State::Process(Box::new(Process::found(&founded()).unwrap()));
-    let State::Process(restored) = kept.restore(Snapshot::Process(read)) else {
+    let State::Process(restored) = kept.restore(Snapshot::Process(read), chapters) else {
         panic!()
     };
     restored.state

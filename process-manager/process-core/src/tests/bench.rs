@@ -2,6 +2,7 @@
 //! and small definitions to give it.
 
 pub(in crate::tests) mod play;
+pub(in crate::tests) mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,7 @@ use wire::attempt::{Copied, Dispatch, End, Failure, FromActivity, Holder, Holds,
 use wire::client::{Answer, Request, Status, Submit};
 use wire::group::{Held, Offered};
 
+use self::store::Store;
 use crate::record::Event;
 use crate::{Caller, ClientId, Input, Stream};
 use crate::{Config, ProcessManager};
@@ -37,6 +39,8 @@ pub(super) struct Bench {
     pub(super) epoch: Epoch,
     pub(super) slots: u32,
     pub(super) events: Vec<(Stream, Event)>,
+    /// Snapshots of everything.
+    pub(super) store: Store,
     pub(super) script: Script,
     /// The command lines in the order in which they were started.
     pub(super) started: Vec<String>,
@@ -108,6 +112,14 @@ pub(super) fn failed(name: FaultName) -> End {
     }))
 }
 
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.store.check();
+        }
+    }
+}
+
 impl Bench {
     pub(super) fn new(
         script: impl FnMut(&Dispatch) -> Option<(End, i32, String)> + 'static,
@@ -129,6 +141,7 @@ impl Bench {
             has_forgotten: false,
             told_held: Vec::new(),
             events: Vec::new(),
+            store: Store::default(),
             script: Box::new(script),
             started: Vec::new(),
             held: BTreeMap::new(),
@@ -175,6 +188,7 @@ impl Bench {
 
     /// The process manager is killed: what was recorded is all that is left.
     pub(super) fn restart(&mut self) {
+        self.store.check();
         let mut histories: BTreeMap<Stream, History<ProcessManager>> = BTreeMap::new();
         for (stream, event) in &self.events {
             let mut bytes = Vec::new();
@@ -188,6 +202,7 @@ impl Bench {
                         stream,
                         founding,
                         snapshot: None,
+                        chapters: Vec::new(),
                         tail: Vec::new(),
                     };
                     histories.insert(stream, history);
@@ -212,6 +227,7 @@ impl Bench {
             forgotten,
             ..
         } = self.drive.close();
+        self.store.take(&events, &forgotten);
         self.events.extend(events);
         self.events
             .retain(|(stream, _)| !forgotten.contains(stream));

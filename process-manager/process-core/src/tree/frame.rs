@@ -4,7 +4,7 @@
 //! [`Frame::apply`] is the fold of the recorded [`Flow`]s. It decides nothing: the next moves of a
 //! controller are worked out in a [`super::Transition`] before they are recorded, so a replay of an old
 //! journal does not depend on the rules of the version that replays it. The counters and the agenda
-//! follow from the states, so snapshots hold the states alone.
+//! follow from the states, so snapshots and their chapters hold the states alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -301,8 +301,24 @@ impl Frame {
         self.n_done.get(&each).copied().unwrap_or(0)
     }
 
-    /// Entries of a snapshot, about: a byte or two for each node, so they count little.
-    pub(crate) fn weight(&self) -> usize {
-        self.nodes.len() / 8
+    /// The states of all nodes.
+    pub(crate) fn nodes(&self) -> &[NodeState] {
+        &self.nodes
+    }
+
+    /// The states of all links.
+    pub(crate) fn links(&self) -> &[LinkState] {
+        &self.links
+    }
+
+    /// The number of all links.
+    pub(crate) fn n_links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Adds the states of further nodes and links, which were read.
+    pub(crate) fn extend(&mut self, nodes: Vec<NodeState>, links: Vec<LinkState>) {
+        self.nodes.extend(nodes);
+        self.links.extend(links);
     }
 }

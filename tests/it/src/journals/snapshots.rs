@@ -6,38 +6,54 @@ use std::path::Path;
 use activity_core::ActivityManager;
 use group_core::GroupManager;
 use journal::{Batch, Journal, Options, StreamKey};
-use machine::{Codec, Drive, Machine};
+use machine::{Codec, History, Machine};
 use process_core::ProcessManager;
-
-use super::managers::machine;
 
 /// Takes a snapshot of each stream of the three managers of a run that has ended.
 pub(super) fn take(state: &Path) {
-    let group = GroupManager::new(group_core::Config::default());
-    of_manager(&state.join("gm/journal"), group);
-    let process = ProcessManager::new(process_core::Config::default());
-    of_manager(&state.join("pm/journal"), process);
-    of_manager(&state.join("am/journal"), ActivityManager::new(machine()));
+    of_manager::<GroupManager>(&state.join("gm/journal"));
+    of_manager::<ProcessManager>(&state.join("pm/journal"));
+    of_manager::<ActivityManager>(&state.join("am/journal"));
 }
 
-fn of_manager<M: Machine>(place: &Path, machine: M) {
-    let drive = Drive::replay(machine, shell::read_only::<M>(place).unwrap());
+fn of_manager<M: Machine>(place: &Path) {
+    let read = shell::read_only::<M>(place).unwrap();
     let (histories, _) = journal::open_read(place).unwrap();
     fs::remove_dir_all(place).unwrap();
     let options = Options::new(env!("CARGO_PKG_VERSION"));
     let (mut journal, _) = Journal::open_visiting(place, &options, |_| {}).unwrap();
-    for (number, history) in (1..).zip(histories) {
-        let stream = M::Stream::decode(&history.stream.0).unwrap();
+    for (number, (mut history, read)) in (1..).zip(histories.into_iter().zip(read)) {
+        let mut state = state_of(read);
         let mut snapshot = Vec::new();
-        M::snapshot(drive.states().get(stream).unwrap()).encode(&mut snapshot);
+        M::snapshot(&state).encode(&mut snapshot);
+        for (number, chapter) in M::take_chapters(&mut state) {
+            let mut bytes = Vec::new();
+            chapter.encode(&mut bytes);
+            history.chapters.insert(number, bytes);
+        }
+        let chapters = history.chapters.iter();
+        let chapters = chapters.map(|(&at, bytes)| (history.stream.clone(), at, bytes.clone()));
         let key = |bytes: Vec<u8>| vec![(StreamKey(history.stream.0.clone()), bytes)];
         let batch = Batch {
             number,
             events: key(history.founding.clone()),
             snapshots: key(snapshot),
+            chapters: chapters.collect(),
             forgotten: Vec::new(),
         };
         journal.commit(&[batch]).unwrap();
     }
     journal.close().unwrap();
+}
+
+fn state_of<M: Machine>(history: History<M>) -> M::State {
+    let mut state = M::State::default();
+    M::apply(&mut state, &history.founding);
+    if let Some(snapshot) = history.snapshot {
+        state = M::restore(state, snapshot, history.chapters);
+    }
+    for event in &history.tail {
+        M::apply(&mut state, event);
+    }
+    state
 }

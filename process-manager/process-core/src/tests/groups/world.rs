@@ -90,6 +90,7 @@ impl World {
                 stream,
                 founding,
                 snapshot,
+                chapters: Vec::new(),
                 tail,
             };
             histories.insert(stream, history);

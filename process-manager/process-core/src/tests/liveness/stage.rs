@@ -119,6 +119,7 @@ impl Stage {
                 stream,
                 founding,
                 snapshot,
+                chapters: Vec::new(),
                 tail,
             };
             histories.insert(stream, history);
