@@ -10,7 +10,7 @@ use model::{
     Parse, Produced, Span, SubmitKey, Template, Type, Value, Variable,
 };
 use process_core::{Config, ProcessManager};
-use simulator::{Faults, Rate, Seen, Setup, Sim, Submission};
+use simulator::{Faults, Rate, Seen, Setup, Sim, Snapshots, Submission};
 use wire::client::{Answer, Phase, Submit};
 
 use crate::allocator;
@@ -40,6 +40,8 @@ pub struct Figures {
     pub n_happened: u64,
     /// Plans that were asked for.
     pub n_plans: u32,
+    /// Snapshots of the process manager.
+    pub snapshots: Snapshots,
 }
 
 impl fmt::Display for Figures {
@@ -51,13 +53,18 @@ impl fmt::Display for Figures {
             took,
             n_happened,
             n_plans,
+            snapshots,
         } = *self;
         write!(
             f,
             "{n_activities} activities: state and plan {} bytes an activity, peak of everything \
-             {} MiB, {n_plans} plans, {n_happened} things happened in {took} simulated",
+             {} MiB, {n_plans} plans, {n_happened} things happened in {took} simulated, {} snapshots with \
+             {} KiB together and {} KiB in the last",
             state_bytes / n_activities as usize,
             peak_bytes >> 20,
+            snapshots.n,
+            snapshots.bytes >> 10,
+            snapshots.last_bytes >> 10,
         )
     }
 }
@@ -190,6 +197,7 @@ pub fn measure(draft: Draft, n_activities: u32) -> Result<Figures, String> {
         took: sim.at().since(Mono(0)),
         n_happened: sim.n_happened(),
         n_plans,
+        snapshots: sim.process_snapshots(),
     })
 }
 

@@ -11,6 +11,18 @@ use crate::observe::LongTail;
 /// events, once each, and never with a snapshot. A replay must give the same.
 pub(crate) struct Disk<M: Machine> {
     streams: BTreeMap<M::Stream, Stream<M>>,
+    snapshots: Snapshots,
+}
+
+/// The snapshots that a driver has taken, each with the chapters that came with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Snapshots {
+    /// Their number.
+    pub n: u32,
+    /// Bytes of all of them.
+    pub bytes: usize,
+    /// Bytes of the last one.
+    pub last_bytes: usize,
 }
 
 impl<M: Machine> Disk<M> {
@@ -100,7 +112,13 @@ where
     pub(crate) fn new() -> Disk<M> {
         Disk {
             streams: BTreeMap::new(),
+            snapshots: Snapshots::default(),
         }
+    }
+
+    /// The snapshots so far.
+    pub(crate) fn snapshots(&self) -> Snapshots {
+        self.snapshots
     }
 
     /// The state that is durable.
@@ -136,6 +154,14 @@ where
                 }
             }
             events.push((stream, event));
+        }
+        let chapters = written.chapters.iter().map(|(_, _, bytes)| bytes.len());
+        let heads = written.snapshots.iter().map(|(_, bytes)| bytes.len());
+        let bytes: usize = heads.chain(chapters).sum();
+        if bytes > 0 {
+            self.snapshots.n += 1;
+            self.snapshots.bytes += bytes;
+            self.snapshots.last_bytes = bytes;
         }
         for (stream, snapshot) in written.snapshots {
             if let Some(kept) = self.streams.get_mut(&stream) {

@@ -148,6 +148,11 @@ where
         self.drive.is_some()
     }
 
+    /// The snapshots that its driver has taken.
+    pub(crate) fn snapshots(&self) -> crate::Snapshots {
+        self.disk.snapshots()
+    }
+
     /// The histories that a start would read.
     pub(crate) fn histories(&self) -> Result<Vec<machine::History<M>>, String> {
         self.disk.histories()

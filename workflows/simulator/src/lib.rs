@@ -33,6 +33,7 @@ mod stores;
 mod trace;
 mod users;
 
+pub use disk::Snapshots;
 pub use observe::{Command, LongTail, MadePlan, Observer, Seen, Sizes};
 pub use random::{Random, Rate, splitmix};
 pub use setup::{Faults, PATIENCE, Setup};

@@ -293,6 +293,11 @@ impl Sim {
         self.processes[0].histories()
     }
 
+    /// The snapshots of the first process manager.
+    pub fn process_snapshots(&self) -> crate::Snapshots {
+        self.processes[0].snapshots()
+    }
+
     /// Runs until everything is at rest.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Broken> {
         while !self.is_over {
