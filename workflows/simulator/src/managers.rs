@@ -18,6 +18,16 @@ use crate::sim::{Happening, Node, Sim};
 const TURN: Span = Span(200);
 
 impl Sim {
+    /// The histories that the first process manager would read from its disk, for measurements.
+    pub fn process_histories(&self) -> Result<Vec<machine::History<ProcessManager>>, String> {
+        self.processes[0].histories()
+    }
+
+    /// The snapshots of the first process manager.
+    pub fn process_snapshots(&self) -> crate::Snapshots {
+        self.processes[0].snapshots()
+    }
+
     pub(crate) fn start(&mut self, node: Node, observer: &mut dyn Observer) -> Result<(), String> {
         if self.is_lost(node) {
             return Ok(());

@@ -288,16 +288,6 @@ impl Sim {
         self.at
     }
 
-    /// The histories that the first process manager would read from its disk, for measurements.
-    pub fn process_histories(&self) -> Result<Vec<machine::History<ProcessManager>>, String> {
-        self.processes[0].histories()
-    }
-
-    /// The snapshots of the first process manager.
-    pub fn process_snapshots(&self) -> crate::Snapshots {
-        self.processes[0].snapshots()
-    }
-
     /// Runs until everything is at rest.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Broken> {
         while !self.is_over {
