@@ -8,6 +8,8 @@ const STRIP = 12; // The critical path above the run.
 const ROWS = 340; // What the rows of one chart should take together.
 const BUSY = 56; // One machine's line of slots in use.
 const MACHINES_DRAWN = 6; // With more machines, one line stands for all.
+const LANE = 26; // The items of one activity.
+const lanes = data.items.filter((items) => items.times.length > 0);
 
 /** Distances between the lines of the axis, in microseconds: from one of them to a week. */
 const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((unit) => [1, 2, 5].map((n) => n * unit))
@@ -49,7 +51,7 @@ class Timeline {
     this.group = null;
     this.isCriticalOnly = false;
     this.picked = null;
-    this.charts = ["plan", "run", "busy"].flatMap((id) => {
+    this.charts = ["plan", "run", "items", "busy"].flatMap((id) => {
       const canvas = document.getElementById(id);
       return canvas ? [this.chart(id, canvas)] : [];
     });
@@ -73,13 +75,15 @@ class Timeline {
 
   chart(id, canvas) {
     const of = id === "plan" ? plan : bars;
-    const { rows, first } = rowsOf(of);
+    const hasRows = id === "plan" || id === "run";
+    const { rows, first } = hasRows ? rowsOf(of) : { rows: [], first: [] };
     const height = Math.max(2, Math.min(26, Math.floor(ROWS / Math.max(1, rows.length))));
     const apart = rows.length > 150 ? 2 : 4;
     const chart = { id, canvas, of, rows, first, row: height, apart, strip: id === "run" && chain.bar.length ? STRIP + 6 : 0 };
     chart.end = id === "plan" ? plan.start.reduce((end, _, bar) => Math.max(end, endOf(plan, bar)), 0) : data.until;
     const busy = machines.length > MACHINES_DRAWN ? 1 : machines.length;
-    chart.height = AXIS + (id === "busy" ? busy * (BUSY + 8) : chart.strip + rows.length * height + apart * (machines.length - 1)) + 2;
+    const drawn = id === "items" ? lanes.length * LANE : id === "busy" ? busy * (BUSY + 8) : chart.strip + rows.length * height + apart * (machines.length - 1);
+    chart.height = AXIS + drawn + 2;
     canvas.style.height = `${chart.height}px`;
     this.listen(chart);
     return chart;
@@ -234,7 +238,7 @@ class Timeline {
 
   /** The bar at a place, and how many others share its pixel. */
   find(chart, x, y) {
-    if (chart.id === "busy" || x < chart.left - 2) return null;
+    if (chart.id === "busy" || chart.id === "items" || x < chart.left - 2) return null;
     const near = (this.view[1] - this.view[0]) / (chart.width - chart.left) * 3;
     const time = this.time(chart, x);
     let row = null;
@@ -328,6 +332,7 @@ class Timeline {
     c.rect(chart.left, 0, chart.width - chart.left + 1, height);
     c.clip();
     if (chart.id === "busy") this.busy(c, chart, x);
+    else if (chart.id === "items") this.lanes(c, chart, x);
     else {
       if (chart.strip) this.strip(c, chart, x);
       chart.rows.forEach((row, place) => this.bars(c, chart, x, row, this.top(chart, place), chart.row));
@@ -520,26 +525,42 @@ class Timeline {
       c.lineTo(chart.width, high(machine.slots));
       c.stroke();
       c.setLineDash([]);
-      const [first, end] = [Math.max(chart.left, Math.floor(x(0))), Math.min(chart.width, x(data.until))];
-      if (end <= first) return;
-      c.beginPath();
-      c.moveTo(first, bottom);
-      const mean = meanOf(machine);
-      for (let px = first; px < end; px += 1) {
-        const n = mean(this.time(chart, px), this.time(chart, Math.min(end, px + 1)));
-        c.lineTo(px, high(n));
-        c.lineTo(Math.min(end, px + 1), high(n));
-      }
-      c.lineTo(end, bottom);
-      c.closePath();
-      c.globalAlpha = 0.3;
-      c.fillStyle = this.colours.accent;
-      c.fill();
-      c.globalAlpha = 1;
-      c.strokeStyle = this.colours.accent;
-      c.lineWidth = 1;
-      c.stroke();
+      this.area(c, chart, x, machine, bottom, high, this.colours.accent, 0.3);
     });
+  }
+
+  /** Slots that the items of each activity hold, a lane each. */
+  lanes(c, chart, x) {
+    lanes.forEach((items, place) => {
+      const bottom = AXIS + (place + 1) * LANE - 3;
+      const most = items.held.reduce((a, b) => Math.max(a, b), 1);
+      const isFaint = this.group !== null && this.group !== items.group;
+      this.area(c, chart, x, items, bottom, (n) => bottom - (LANE - 6) * n / most, this.groups[items.group], isFaint ? 0.13 : 0.7);
+    });
+  }
+
+  /** What is held over time as an area, a mean for each pixel. */
+  area(c, chart, x, line, bottom, high, colour, strength) {
+    const [first, end] = [Math.max(chart.left, Math.floor(x(0))), Math.min(chart.width, x(data.until))];
+    if (end <= first) return;
+    c.beginPath();
+    c.moveTo(first, bottom);
+    const mean = meanOf(line);
+    for (let px = first; px < end; px += 1) {
+      const n = mean(this.time(chart, px), this.time(chart, Math.min(end, px + 1)));
+      c.lineTo(px, high(n));
+      c.lineTo(Math.min(end, px + 1), high(n));
+    }
+    c.lineTo(end, bottom);
+    c.closePath();
+    c.globalAlpha = strength;
+    c.fillStyle = colour;
+    c.fill();
+    c.globalAlpha = Math.min(1, strength * 3);
+    c.strokeStyle = colour;
+    c.lineWidth = 1;
+    c.stroke();
+    c.globalAlpha = 1;
   }
 
   /** What the rows are. */
@@ -561,6 +582,10 @@ class Timeline {
         write(String(machine.slots), top + 6);
         write("0", top + BUSY - 4);
       });
+      return;
+    }
+    if (chart.id === "items") {
+      lanes.forEach((items, place) => write(items.name, AXIS + (place + 0.5) * LANE));
       return;
     }
     if (chart.strip) write(isNarrow ? "path" : "critical path", AXIS + STRIP / 2);
