@@ -16,8 +16,9 @@ use super::tables::{colour, controllers, items, resources};
 use crate::text;
 
 const STYLE: &str = include_str!("report.css");
-const SCRIPT: [&str; 4] = [
+const SCRIPT: [&str; 5] = [
     include_str!("format.js"),
+    include_str!("marks.js"),
     include_str!("timeline.js"),
     include_str!("table.js"),
     include_str!("report.js"),
