@@ -147,7 +147,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 | Value::Text(_)
                 | Value::List(_)
                 | Value::Map(_)
-                | Value::Artifact(_)) => {
+                | Value::Artifact(..)) => {
                     return Err(failure(
                         offset,
                         format!("`-` cannot take {}", other.type_name()),
@@ -189,7 +189,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 | Value::Float(_)
                 | Value::Text(_)
                 | Value::List(_)
-                | Value::Artifact(_)) => {
+                | Value::Artifact(..)) => {
                     let message = format!("a {} has no fields", other.type_name());
                     return Err(failure(offset, message));
                 }
@@ -224,7 +224,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             | Value::Text(_)
             | Value::List(_)
             | Value::Map(_)
-            | Value::Artifact(_)) => {
+            | Value::Artifact(..)) => {
                 let message = format!("true or false is wanted, not {}", other.type_name());
                 Err(failure(node.offset, message))
             }
@@ -310,7 +310,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                         | Value::Float(_)
                         | Value::Text(_)
                         | Value::List(_)
-                        | Value::Artifact(_) => {
+                        | Value::Artifact(..) => {
                             format!("a list is wanted here, not {}", value.type_name())
                         }
                     };
@@ -432,7 +432,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                     | Value::Int(_)
                     | Value::Float(_)
                     | Value::Text(_)
-                    | Value::Artifact(_) => {
+                    | Value::Artifact(..) => {
                         let message = format!("nothing can be in {}", right.type_name());
                         Err(failure(offset, message))
                     }
@@ -592,6 +592,8 @@ fn equal(left: &Value, right: &Value) -> bool {
                 && a.iter()
                     .all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
         }
+        // Files are equal by their content, whatever they are called.
+        (Value::Artifact(a, _), Value::Artifact(b, _)) => a == b,
         (left, right) => left == right,
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn bounds(arguments: &[&Value]) -> Option<Result<Range, String>> {
         | Value::Text(_)
         | Value::List(_)
         | Value::Map(_)
-        | Value::Artifact(_) => None,
+        | Value::Artifact(..) => None,
     };
     let numbers: Option<Vec<i64>> = arguments.iter().map(whole).collect();
     let (from, to, step) = match numbers?[..] {

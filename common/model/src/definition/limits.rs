@@ -14,6 +14,8 @@ pub const ITERATIONS: u32 = 10_000;
 pub const ITERATIONS_MAX: u32 = 200_000;
 /// Bytes of the key of an item, which is part of the names of activities and files.
 pub const KEY_BYTES_MAX: usize = 100;
+/// Bytes of the name that a given file had: no file system of Linux takes more.
+pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// Controllers within each other.
 pub const DEPTH_MAX: usize = 64;
 /// Bytes of a name.
