@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::function::{Each, Function, shorten};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
@@ -129,7 +130,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 self.locals[*place].clone().into_owned()
             }
             Kind::List(nodes) => {
-                self.charge(nodes.len() * size_of::<Value>(), offset)?;
+                self.charge(nodes.len() * VALUE_BYTES, offset)?;
                 let items: Result<Vec<Value>, Failure> =
                     nodes.iter().map(|node| self.owned(node)).collect();
                 Value::List(items?)
@@ -204,7 +205,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             let Value::Text(name) = self.owned(key)? else {
                 return Err(failure(key.offset, "the keys of a map are text"));
             };
-            self.charge(name.len() + 2 * size_of::<Value>(), key.offset)?;
+            self.charge(name.len() + 2 * VALUE_BYTES, key.offset)?;
             let value = self.owned(node)?;
             if map.contains_key(&name) {
                 let message = format!("`{}` is twice in a map", shorten(&name));

@@ -1,6 +1,7 @@
 //! The functions of expressions, in one table.
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::list::{bounds, csv, csv_makes, lines};
 
@@ -224,12 +225,12 @@ impl Function {
         match (self, arguments) {
             (Function::Text, _) => Ok((arguments.iter().map(|value| value.size()).sum(), 1)),
             (Function::Range, arguments) => match bounds(arguments) {
-                Some(range) => Ok((range?.n_items()? * size_of::<Value>(), 1)),
+                Some(range) => Ok((range?.n_items()? * VALUE_BYTES, 1)),
                 None => Ok((0, 0)),
             },
             (Function::Lines, [Value::Text(text)]) => {
                 let n_lines = text.lines().count();
-                Ok((text.len() + (n_lines + 1) * size_of::<Value>(), n_lines + 1))
+                Ok((text.len() + (n_lines + 1) * VALUE_BYTES, n_lines + 1))
             }
             (Function::Csv, [Value::Text(text)]) => Ok(csv_makes(text)),
             (Function::Name | Function::Stem, _) => {

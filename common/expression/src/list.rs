@@ -5,6 +5,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::function::shorten;
 use crate::limits::RANGE_MAX;
@@ -123,7 +124,7 @@ pub(crate) fn csv_makes(text: &str) -> (usize, usize) {
     let n_rows = text.lines().count();
     let n_fields = n_rows + text.bytes().filter(|byte| *byte == b',').count();
     let names = n_rows.saturating_mul(header.len());
-    let fields = (n_rows + n_fields) * size_of::<Value>();
+    let fields = (n_rows + n_fields) * VALUE_BYTES;
     (
         names.saturating_add(text.len() + fields),
         1 + n_rows + 2 * n_fields,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use minicbor::{Decode, Encode};
 
+use crate::limits::VALUE_BYTES;
 use crate::{Bytes, Hash};
 
 mod decode;
@@ -160,7 +161,7 @@ impl fmt::Display for Type {
 }
 
 impl From<Artifact> for Value {
-    /// What an activity produced: it has no name of its own.
+    /// An artifact that an activity produced: it has no name of its own.
     fn from(artifact: Artifact) -> Value {
         Value::Artifact(artifact, None)
     }
@@ -184,7 +185,7 @@ impl Value {
 
     /// Roughly what the value takes in memory, in bytes: the limit on variables counts this.
     pub fn size(&self) -> usize {
-        const ONE: usize = size_of::<Value>();
+        const ONE: usize = VALUE_BYTES;
         match self {
             Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => ONE,
             Value::Artifact(_, name) => ONE + name.as_ref().map_or(0, |name| name.len()),

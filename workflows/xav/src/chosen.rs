@@ -101,7 +101,7 @@ impl Choice<'_> {
 /// A page of what was chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page<'a, T> {
-    /// What is on it.
+    /// Its activities.
     pub(crate) shown: &'a [T],
     /// Its number, from 1.
     pub(crate) number: usize,
@@ -156,7 +156,7 @@ pub(crate) fn find(
     }
 }
 
-/// How a name fits an activity.
+/// The fit of a name to an activity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fit {
     /// It is its name.

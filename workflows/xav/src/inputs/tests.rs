@@ -152,7 +152,7 @@ fn files_beside_the_definition_are_the_defaults_of_inputs_that_are_not_given() {
     let found = added(default(list_of(Type::File), both)).unwrap();
     let both = InputValue::List(vec![beside("one.txt"), beside("data/b.txt")]);
     assert_eq!(found, [("x".to_owned(), both)]);
-    // What is given stays.
+    // A given input stays.
     let mut given = vec![("x".to_owned(), InputValue::Value(text("given")))];
     let none = default(Type::File, text("none.txt"));
     add_beside(directory, std::slice::from_ref(&none), &mut given).unwrap();

@@ -1,4 +1,4 @@
-// What charts are drawn with: bars thinner than a pixel, colours, and lines over time.
+// The means of drawing that charts share: bars thinner than a pixel, colours, and lines over time.
 
 /** Bars that are thinner than a pixel, added up a pixel at a time. */
 class Thin {

@@ -539,7 +539,7 @@ class Timeline {
     });
   }
 
-  /** What is held over time as an area, a mean for each pixel. */
+  /** Held slots over time as an area, a mean for each pixel. */
   area(c, chart, x, line, bottom, high, colour, strength) {
     const [first, end] = [Math.max(chart.left, Math.floor(x(0))), Math.min(chart.width, x(data.until))];
     if (end <= first) return;
