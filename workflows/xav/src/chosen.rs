@@ -174,15 +174,13 @@ fn fit(definition: &Definition, activity: ActivityId, wanted: &str) -> Fit {
         return Fit::None;
     };
     let own = definition.name_of(node);
-    if own == wanted {
-        Fit::Whole
-    } else if items.is_empty() {
-        Fit::Part
-    } else if items.ends_with(']')
+    let is_of_item = items.ends_with(']')
         && own
             .strip_prefix(wanted)
-            .is_some_and(|rest| rest.starts_with('['))
-    {
+            .is_some_and(|rest| rest.starts_with('['));
+    if own == wanted {
+        Fit::Whole
+    } else if items.is_empty() || is_of_item {
         Fit::Part
     } else {
         Fit::None
@@ -224,7 +222,7 @@ pub(crate) fn named<'a>(
 
 /// Items in the order in which they are worth looking at: those that failed, those that are at work
 /// or wait, those that have ended otherwise; each in the order of the status.
-pub(crate) fn by_interest<'a>(mut items: Vec<&'a ActivityStatus>) -> Vec<&'a ActivityStatus> {
+pub(crate) fn by_interest(mut items: Vec<&ActivityStatus>) -> Vec<&ActivityStatus> {
     items.sort_by_key(|one| match one.phase {
         ActivityPhase::Faulted => 0,
         ActivityPhase::Backoff => 1,

@@ -146,7 +146,7 @@ impl Status {
     /// The choice among the activities; none where all is wanted of the process.
     fn choice(&self) -> Option<Choice<'_>> {
         let is_chosen = self.of.is_some() || self.only.is_some() || self.page.is_some();
-        is_chosen.then(|| Choice {
+        is_chosen.then_some(Choice {
             of: self.of.as_deref(),
             only: self.only,
         })
