@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::function::{Each, Function, shorten};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
@@ -129,7 +130,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 self.locals[*place].clone().into_owned()
             }
             Kind::List(nodes) => {
-                self.charge(nodes.len() * size_of::<Value>(), offset)?;
+                self.charge(nodes.len() * VALUE_BYTES, offset)?;
                 let items: Result<Vec<Value>, Failure> =
                     nodes.iter().map(|node| self.owned(node)).collect();
                 Value::List(items?)
@@ -147,7 +148,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 | Value::Text(_)
                 | Value::List(_)
                 | Value::Map(_)
-                | Value::Artifact(_)) => {
+                | Value::Artifact(..)) => {
                     return Err(failure(
                         offset,
                         format!("`-` cannot take {}", other.type_name()),
@@ -189,7 +190,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 | Value::Float(_)
                 | Value::Text(_)
                 | Value::List(_)
-                | Value::Artifact(_)) => {
+                | Value::Artifact(..)) => {
                     let message = format!("a {} has no fields", other.type_name());
                     return Err(failure(offset, message));
                 }
@@ -204,7 +205,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             let Value::Text(name) = self.owned(key)? else {
                 return Err(failure(key.offset, "the keys of a map are text"));
             };
-            self.charge(name.len() + 2 * size_of::<Value>(), key.offset)?;
+            self.charge(name.len() + 2 * VALUE_BYTES, key.offset)?;
             let value = self.owned(node)?;
             if map.contains_key(&name) {
                 let message = format!("`{}` is twice in a map", shorten(&name));
@@ -224,7 +225,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             | Value::Text(_)
             | Value::List(_)
             | Value::Map(_)
-            | Value::Artifact(_)) => {
+            | Value::Artifact(..)) => {
                 let message = format!("true or false is wanted, not {}", other.type_name());
                 Err(failure(node.offset, message))
             }
@@ -310,7 +311,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                         | Value::Float(_)
                         | Value::Text(_)
                         | Value::List(_)
-                        | Value::Artifact(_) => {
+                        | Value::Artifact(..) => {
                             format!("a list is wanted here, not {}", value.type_name())
                         }
                     };
@@ -432,7 +433,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                     | Value::Int(_)
                     | Value::Float(_)
                     | Value::Text(_)
-                    | Value::Artifact(_) => {
+                    | Value::Artifact(..) => {
                         let message = format!("nothing can be in {}", right.type_name());
                         Err(failure(offset, message))
                     }
@@ -592,6 +593,8 @@ fn equal(left: &Value, right: &Value) -> bool {
                 && a.iter()
                     .all(|(name, a)| b.get(name).is_some_and(|b| equal(a, b)))
         }
+        // Files are equal by their content, whatever they are called.
+        (Value::Artifact(a, _), Value::Artifact(b, _)) => a == b,
         (left, right) => left == right,
     }
 }

@@ -1,6 +1,7 @@
 //! The functions of expressions, in one table.
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::list::{bounds, csv, csv_makes, lines};
 
@@ -18,6 +19,8 @@ pub(crate) enum Function {
     Range,
     Lines,
     Csv,
+    Name,
+    Stem,
 }
 
 /// A comprehension, called `list.f(x, ...)`.
@@ -53,7 +56,7 @@ const fn known(
     }
 }
 
-const FUNCTIONS: [Known; 11] = [
+const FUNCTIONS: [Known; 13] = [
     known("size", Function::Size, &[1], &[0]),
     known("int", Function::Int, &[1], &[]),
     known("double", Function::Double, &[1], &[]),
@@ -65,6 +68,8 @@ const FUNCTIONS: [Known; 11] = [
     known("range", Function::Range, &[1, 2, 3], &[]),
     known("lines", Function::Lines, &[1], &[0]),
     known("csv", Function::Csv, &[1], &[0]),
+    known("name", Function::Name, &[1], &[0]),
+    known("stem", Function::Stem, &[1, 2], &[0, 1]),
 ];
 
 const COMPREHENSIONS: [(&str, Each); 6] = [
@@ -136,7 +141,7 @@ impl Function {
             (Function::Size, [Value::Text(text)]) => Ok(Value::Int(text.chars().count() as i64)),
             (Function::Size, [Value::List(items)]) => Ok(Value::Int(items.len() as i64)),
             (Function::Size, [Value::Map(items)]) => Ok(Value::Int(items.len() as i64)),
-            (Function::Size, [Value::Artifact(artifact)]) => Ok(Value::Int(
+            (Function::Size, [Value::Artifact(artifact, _)]) => Ok(Value::Int(
                 i64::try_from(artifact.bytes.0).unwrap_or(i64::MAX),
             )),
             (Function::Size, _) => wrong("`size`"),
@@ -193,6 +198,24 @@ impl Function {
             (Function::Lines, _) => wrong("`lines`"),
             (Function::Csv, [Value::Text(text)]) => csv(text),
             (Function::Csv, _) => wrong("`csv`"),
+            (Function::Name, [file]) => match file_name(file)? {
+                Some(name) => Ok(Value::Text(name.to_owned())),
+                None => wrong("`name`"),
+            },
+            (Function::Stem, [file]) => match file_name(file)? {
+                Some(name) => Ok(Value::Text(stem(name).to_owned())),
+                None => wrong("`stem`"),
+            },
+            (Function::Stem, [file, Value::Text(ending)]) => match file_name(file)? {
+                Some(name) => {
+                    let cut = name.strip_suffix(ending.as_str());
+                    let cut = cut.filter(|cut| !cut.is_empty());
+                    Ok(Value::Text(cut.unwrap_or(name).to_owned()))
+                }
+                None => wrong("`stem`"),
+            },
+            (Function::Name, _) => wrong("`name`"),
+            (Function::Stem, _) => wrong("`stem`"),
         }
     }
 
@@ -202,14 +225,17 @@ impl Function {
         match (self, arguments) {
             (Function::Text, _) => Ok((arguments.iter().map(|value| value.size()).sum(), 1)),
             (Function::Range, arguments) => match bounds(arguments) {
-                Some(range) => Ok((range?.n_items()? * size_of::<Value>(), 1)),
+                Some(range) => Ok((range?.n_items()? * VALUE_BYTES, 1)),
                 None => Ok((0, 0)),
             },
             (Function::Lines, [Value::Text(text)]) => {
                 let n_lines = text.lines().count();
-                Ok((text.len() + (n_lines + 1) * size_of::<Value>(), n_lines + 1))
+                Ok((text.len() + (n_lines + 1) * VALUE_BYTES, n_lines + 1))
             }
             (Function::Csv, [Value::Text(text)]) => Ok(csv_makes(text)),
+            (Function::Name | Function::Stem, _) => {
+                Ok((arguments.iter().map(|value| value.size()).sum(), 1))
+            }
             (
                 Function::Size
                 | Function::Int
@@ -223,6 +249,36 @@ impl Function {
                 _,
             ) => Ok((0, 0)),
         }
+    }
+}
+
+/// The name of a file that a user gave, or the last part of a path as text; none of another value. A
+/// file that an activity made has none.
+fn file_name(value: &Value) -> Result<Option<&str>, String> {
+    match value {
+        Value::Artifact(_, Some(name)) => Ok(Some(name)),
+        Value::Artifact(_, None) => Err(format!(
+            "this {} has no name: only those have one that were given as inputs",
+            value.type_name()
+        )),
+        Value::Text(path) => {
+            let path = path.trim_end_matches('/');
+            Ok(Some(path.rsplit('/').next().unwrap_or(path)))
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::List(_)
+        | Value::Map(_) => Ok(None),
+    }
+}
+
+/// A name without its last ending: `a.tar` of `a.tar.gz`; `.profile` has none.
+fn stem(name: &str) -> &str {
+    match name.rfind('.') {
+        Some(dot) if dot > 0 => &name[..dot],
+        Some(_) | None => name,
     }
 }
 

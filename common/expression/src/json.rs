@@ -47,7 +47,7 @@ pub fn to_json(value: &Value) -> Result<serde_json::Value, String> {
                 .collect();
             serde_json::Value::Object(entries?)
         }
-        Value::Artifact(_) => {
+        Value::Artifact(..) => {
             return Err(format!("a {} cannot be written as JSON", value.type_name()));
         }
     })

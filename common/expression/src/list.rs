@@ -5,6 +5,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 use model::Value;
+use model::limits::VALUE_BYTES;
 
 use crate::function::shorten;
 use crate::limits::RANGE_MAX;
@@ -26,7 +27,7 @@ pub(crate) fn bounds(arguments: &[&Value]) -> Option<Result<Range, String>> {
         | Value::Text(_)
         | Value::List(_)
         | Value::Map(_)
-        | Value::Artifact(_) => None,
+        | Value::Artifact(..) => None,
     };
     let numbers: Option<Vec<i64>> = arguments.iter().map(whole).collect();
     let (from, to, step) = match numbers?[..] {
@@ -123,7 +124,7 @@ pub(crate) fn csv_makes(text: &str) -> (usize, usize) {
     let n_rows = text.lines().count();
     let n_fields = n_rows + text.bytes().filter(|byte| *byte == b',').count();
     let names = n_rows.saturating_mul(header.len());
-    let fields = (n_rows + n_fields) * size_of::<Value>();
+    let fields = (n_rows + n_fields) * VALUE_BYTES;
     (
         names.saturating_add(text.len() + fields),
         1 + n_rows + 2 * n_fields,

@@ -554,7 +554,7 @@ proptest! {
             prop::sample::select(vec![
                 "n", "x", "s", "list", "map", "words", "1", "0", "2.5", "'a'", "true", "null", "+",
                 "-", "*", "/", "%", "<", "==", "&&", "||", "!", "?", ":", "(", ")", "[", "]", "{",
-                "}", ",", ".", "in", ".map(y,", ".all(y,", "size(", "int(", "range(", "lines(", "csv(", "y", ".k", "has(",
+                "}", ",", ".", "in", ".map(y,", ".all(y,", "size(", "int(", "range(", "lines(", "csv(", "name(", "stem(", "y", ".k", "has(",
                 "inputs.n", "links['a-b']", "$", "${",
             ]),
             0..40,

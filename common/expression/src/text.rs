@@ -105,7 +105,7 @@ impl Text {
                 | Value::Float(_)
                 | Value::Text(_)
                 | Value::Map(_)
-                | Value::Artifact(_) => std::slice::from_ref(&value),
+                | Value::Artifact(..) => std::slice::from_ref(&value),
             };
             let words = items.iter().map(|item| without_nul(plain(item)?));
             return words
@@ -164,7 +164,7 @@ fn count_writing(
         | Value::Int(_)
         | Value::Float(_)
         | Value::Text(_)
-        | Value::Artifact(_) => value.size(),
+        | Value::Artifact(..) => value.size(),
     };
     let counted = meter.pass_bytes(bytes, start);
     counted.map_err(|error| program.named(error))
@@ -178,7 +178,7 @@ fn plain(value: &Value) -> Result<String, String> {
         Value::Float(number) => Ok(float_text(*number)),
         Value::Text(text) => Ok(text.clone()),
         Value::List(_) | Value::Map(_) => Ok(json::to_json(value)?.to_string()),
-        Value::Artifact(_) => Err(format!(
+        Value::Artifact(..) => Err(format!(
             "a {} is not text; stage it with `inputs:`",
             value.type_name()
         )),

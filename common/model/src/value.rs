@@ -5,6 +5,7 @@ use std::fmt;
 
 use minicbor::{Decode, Encode};
 
+use crate::limits::VALUE_BYTES;
 use crate::{Bytes, Hash};
 
 mod decode;
@@ -34,9 +35,10 @@ pub enum Value {
     /// Values by name, in the order of the names.
     #[n(6)]
     Map(#[n(0)] BTreeMap<String, Value>),
-    /// A file or a directory in the blob stores.
+    /// A file or a directory in the blob stores, and the name that it had where a user gave it. The name
+    /// says nothing about the content: no cache key and no comparison has it.
     #[n(7)]
-    Artifact(#[n(0)] Artifact),
+    Artifact(#[n(0)] Artifact, #[n(1)] Option<Box<str>>),
 }
 
 /// A file or a directory, named by its contents.
@@ -107,8 +109,8 @@ impl Type {
             | (Type::Int, Value::Int(_))
             | (Type::Float, Value::Float(_) | Value::Int(_))
             | (Type::Bool, Value::Bool(_)) => true,
-            (Type::File, Value::Artifact(artifact)) => artifact.kind != ArtifactKind::Directory,
-            (Type::Directory, Value::Artifact(artifact)) => {
+            (Type::File, Value::Artifact(artifact, _)) => artifact.kind != ArtifactKind::Directory,
+            (Type::Directory, Value::Artifact(artifact, _)) => {
                 artifact.kind == ArtifactKind::Directory
             }
             (Type::Json, value) => !value.holds_artifact(),
@@ -158,6 +160,13 @@ impl fmt::Display for Type {
     }
 }
 
+impl From<Artifact> for Value {
+    /// An artifact that an activity produced: it has no name of its own.
+    fn from(artifact: Artifact) -> Value {
+        Value::Artifact(artifact, None)
+    }
+}
+
 impl Value {
     /// The name of the value's own type, for messages.
     pub fn type_name(&self) -> &'static str {
@@ -169,18 +178,17 @@ impl Value {
             Value::Text(_) => "string",
             Value::List(_) => "list",
             Value::Map(_) => "map",
-            Value::Artifact(artifact) if artifact.kind == ArtifactKind::Directory => "directory",
-            Value::Artifact(_) => "file",
+            Value::Artifact(artifact, _) if artifact.kind == ArtifactKind::Directory => "directory",
+            Value::Artifact(..) => "file",
         }
     }
 
     /// Roughly what the value takes in memory, in bytes: the limit on variables counts this.
     pub fn size(&self) -> usize {
-        const ONE: usize = size_of::<Value>();
+        const ONE: usize = VALUE_BYTES;
         match self {
-            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Artifact(_) => {
-                ONE
-            }
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => ONE,
+            Value::Artifact(_, name) => ONE + name.as_ref().map_or(0, |name| name.len()),
             Value::Text(text) => ONE + text.len(),
             Value::List(items) => ONE + items.iter().map(Value::size).sum::<usize>(),
             Value::Map(items) => {
@@ -200,7 +208,7 @@ impl Value {
             | Value::Int(_)
             | Value::Float(_)
             | Value::Text(_)
-            | Value::Artifact(_) => true,
+            | Value::Artifact(..) => true,
             Value::List(items) => {
                 depth_max > 0 && items.iter().all(|item| item.is_within_depth(depth_max - 1))
             }
@@ -218,7 +226,7 @@ impl Value {
             }
             Value::List(items) => items.iter().any(Value::holds_artifact),
             Value::Map(items) => items.values().any(Value::holds_artifact),
-            Value::Artifact(_) => true,
+            Value::Artifact(..) => true,
         }
     }
 }

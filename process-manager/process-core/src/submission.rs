@@ -194,6 +194,13 @@ fn inputs(
         let given = given.iter().find(|(given, _)| given == name);
         let value = match (given, &input.default) {
             (Some((_, value)), _) => value.clone(),
+            (None, Some(_)) if input.paths_beside().is_some() => {
+                reasons.push(format!(
+                    "input `{name}` is missing: its default is a file beside the definition, which \
+                     whoever submits it has to give"
+                ));
+                Value::Null
+            }
             (None, Some(default)) => default.clone(),
             (None, None) => {
                 let missing = format!("input `{name}` is missing: give it with --input {name}=...");

@@ -56,31 +56,60 @@ fn sum() -> u64 {
         .sum()
 }
 
-#[test]
-fn of_a_thousand_files_those_run_again_that_are_other_whatever_their_place_and_name() {
-    let sandbox = Sandbox::new();
-    let definition = "\
+/// A definition with a body for each item, and a sum of what all of them made.
+fn definition(input: &str, each: &str) -> String {
+    format!(
+        "\
 xavantes: 1
-name: files
-inputs: { texts: list of file }
-variables: { sum: int }
-outputs: { sum: '${ sum }' }
+name: changed
+inputs: {{ {input} }}
+variables: {{ sum: int }}
+outputs: {{ sum: '${{ sum }}' }}
 body:
   sequence:
     - for-each:
+{each}    - activity: sum
+      run: {{ shell: \"cat parts/* | awk '{{ s += $1 }} END {{ print s }}'\" }}
+      inputs: {{ parts/: 'one[*].out' }}
+      stdout: {{ into: sum, as: int }}
+"
+    )
+}
+
+/// Runs a definition over the first list and again over the second: the items by which that is another
+/// run, which are named here, and the sum.
+fn rerun(
+    sandbox: &Sandbox,
+    definition: &str,
+    [first, second]: [&str; 2],
+    other: impl Iterator<Item = String>,
+) {
+    let file = sandbox.file("changed.yaml", definition);
+    sandbox
+        .xav(&["run", &file, "--quiet", "--input", first])
+        .expect(0);
+    sandbox
+        .xav(&["rerun", "--quiet", "--input", second])
+        .expect(0);
+    let status = sandbox.json(&["status", "--json"]);
+    let expected: Vec<String> = other.chain(["sum".to_owned()]).collect();
+    assert_eq!(expected.len(), 12);
+    assert_eq!(ran(&status), expected);
+    assert_eq!(status["outputs"]["sum"], sum());
+}
+
+#[test]
+fn of_a_thousand_files_those_run_again_that_are_other_whatever_their_place_and_name() {
+    let sandbox = Sandbox::new();
+    let each = "\
         item: text
         in: ${ inputs.texts }
         do:
-          activity: copy
+          activity: one
           run: [cp, in.txt, out.txt]
           inputs: { in.txt: text }
           outputs: { out: out.txt }
-    - activity: sum
-      run: { shell: \"cat parts/* | awk '{ s += $1 } END { print s }'\" }
-      inputs: { parts/: 'copy[*].out' }
-      stdout: { into: sum, as: int }
 ";
-    let file = sandbox.file("files.yaml", definition);
     let write = |directory: &str, place: usize, content: u32| {
         sandbox.file(
             &format!("{directory}/{place:05}.txt"),
@@ -94,45 +123,28 @@ body:
     for (place, number) in changed().into_iter().enumerate() {
         write("second", place, content(number));
     }
-    sandbox
-        .xav(&["run", &file, "--quiet", "--input", "texts=first/*"])
-        .expect(0);
-    sandbox
-        .xav(&["rerun", "--quiet", "--input", "texts=second/*"])
-        .expect(0);
-    let status = sandbox.json(&["status", "--json"]);
-    let copies = other().map(|(place, _)| format!("copy[{place}]"));
-    let expected: Vec<String> = copies.chain(["sum".to_owned()]).collect();
-    assert_eq!(expected.len(), 12);
-    assert_eq!(ran(&status), expected);
-    assert_eq!(status["outputs"]["sum"], sum());
+    let copies = other().map(|(place, _)| format!("one[{place}]"));
+    let definition = definition("texts: list of file", each);
+    rerun(
+        &sandbox,
+        &definition,
+        ["texts=first/*", "texts=second/*"],
+        copies,
+    );
 }
 
 #[test]
 fn of_a_thousand_keyed_items_those_run_again_whose_value_is_other_or_new() {
     let sandbox = Sandbox::new();
-    let definition = "\
-xavantes: 1
-name: samples
-inputs: { samples: list of json }
-variables: { sum: int }
-outputs: { sum: '${ sum }' }
-body:
-  sequence:
-    - for-each:
+    let each = "\
         item: sample
         in: ${ inputs.samples }
         key: ${ sample.id }
         do:
-          - activity: write
-            run: { shell: 'echo ${ sample.content } > out.txt' }
-            outputs: { out: out.txt }
-    - activity: sum
-      run: { shell: \"cat parts/* | awk '{ s += $1 } END { print s }'\" }
-      inputs: { parts/: 'write[*].out' }
-      stdout: { into: sum, as: int }
+          activity: one
+          run: { shell: 'echo ${ sample.content } > out.txt' }
+          outputs: { out: out.txt }
 ";
-    let file = sandbox.file("samples.yaml", definition);
     let sample =
         |number: u32, content: u32| json!({ "id": format!("s-{number}"), "content": content });
     let first: Vec<Value> = (0..ITEMS).map(|number| sample(number, number)).collect();
@@ -141,16 +153,8 @@ body:
         .map(|number| sample(number, content(number)))
         .collect();
     let input = |samples: Vec<Value>| format!("samples={}", Value::Array(samples));
-    sandbox
-        .xav(&["run", &file, "--quiet", "--input", &input(first)])
-        .expect(0);
-    sandbox
-        .xav(&["rerun", "--quiet", "--input", &input(second)])
-        .expect(0);
-    let status = sandbox.json(&["status", "--json"]);
-    let written = other().map(|(_, number)| format!("write[s-{number}]"));
-    let expected: Vec<String> = written.chain(["sum".to_owned()]).collect();
-    assert_eq!(expected.len(), 12);
-    assert_eq!(ran(&status), expected);
-    assert_eq!(status["outputs"]["sum"], sum());
+    let written = other().map(|(_, number)| format!("one[s-{number}]"));
+    let definition = definition("samples: list of json", each);
+    let (first, second) = (input(first), input(second));
+    rerun(&sandbox, &definition, [&first, &second], written);
 }

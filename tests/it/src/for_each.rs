@@ -98,17 +98,10 @@ fn a_body_runs_for_each_item_and_what_it_makes_is_gathered() {
     for line in ["hello x 0", "hello y 1", "hello z 2"] {
         assert!(all.stdout.contains(line), "{}", all.stdout);
     }
-    let why = sandbox.xav(&["why", "count"]).expect(2);
-    assert!(
-        why.stderr.contains("count runs for 3 items or iterations"),
-        "{}",
-        why.stderr
-    );
-    assert!(
-        why.stderr.contains("count[0], count[1], count[2]"),
-        "{}",
-        why.stderr
-    );
+    sandbox
+        .xav(&["why", "count"])
+        .expect(0)
+        .shows("count: 3 items: 3 completed\n\ncount[0] completed\n");
     sandbox.xav(&["report"]).expect(0);
 }
 
@@ -159,4 +152,83 @@ body:
         .xav(&["run", &many, "--quiet", "--input", "n=0"])
         .expect(0);
     assert_eq!(sandbox.json(&["status", "--json"])["state"], "completed");
+}
+
+/// A count of the lines of each sample, by the sample's name; the samples lie beside the definition.
+const SAMPLES: &str = "\
+xavantes: 1
+name: samples
+inputs:
+  reads: { type: list of file, default: 'data/*.fastq' }
+  header: { type: file, default: header.txt }
+outputs: { counts: 'count[*].out', header: '${ name(inputs.header) }' }
+body:
+  for-each:
+    item: read
+    in: ${ inputs.reads }
+    key: ${ stem(read) }
+    do:
+      activity: count
+      run: { shell: 'cat header.txt; wc -l < in | tee ${ stem(read, \".fastq\") }.n' }
+      inputs: { in: read, header.txt: inputs.header }
+      outputs: { out: '*.n' }
+";
+
+#[test]
+fn files_beside_the_definition_are_defaults_and_their_names_are_keys() {
+    let sandbox = Sandbox::new();
+    for directory in ["flow", "flow/data", "other"] {
+        std::fs::create_dir(sandbox.path(directory)).unwrap();
+    }
+    for (name, text) in [
+        ("flow/header.txt", "h\n"),
+        ("flow/data/s-1.fastq", "1\n"),
+        ("flow/data/s-2.fastq", "1\n2\n"),
+        ("flow/data/notes.txt", ""),
+        ("other/t.9.fastq", "1\n2\n3\n"),
+    ] {
+        sandbox.file(name, text);
+    }
+    let file = sandbox.file("flow/samples.yaml", SAMPLES);
+    sandbox.xav(&["run", &file, "--quiet"]).expect(0);
+    let names = |sandbox: &Sandbox| -> Vec<String> {
+        let status = sandbox.json(&["status", "--json"]);
+        let all = status["activity_list"].as_array().unwrap().iter();
+        all.map(|one| one["activity"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&sandbox), ["count[s-1]", "count[s-2]"]);
+    let status = sandbox.json(&["status", "--json"]);
+    assert_eq!(status["outputs"]["header"], "header.txt");
+    assert_eq!(status["inputs"]["reads"][1]["name"], "s-2.fastq");
+    assert_eq!(written(&sandbox, "counts/s-2/s-2.n"), "2\n");
+    let logs = sandbox.xav(&["logs", "count[s-2]"]).expect(0);
+    assert_eq!(logs.stdout, "h\n2\n");
+    // A rerun keeps what the process had: names too.
+    sandbox.xav(&["rerun", "--quiet"]).expect(0);
+    assert_eq!(names(&sandbox), ["count[s-1]", "count[s-2]"]);
+    sandbox
+        .xav(&["run", &file, "--quiet", "--input", "reads=other/*"])
+        .expect(0);
+    assert_eq!(names(&sandbox), ["count[t.9]"]);
+    // Two files of one name in different directories are two items with one name.
+    sandbox.file("other/s-1.fastq", "");
+    let both = ["reads=other/s-1.fastq", "reads=flow/data/s-1.fastq"];
+    sandbox
+        .xav(&[
+            "run", &file, "--quiet", "--input", both[0], "--input", both[1],
+        ])
+        .expect(1)
+        .says("another item is called `s-1` too");
+    std::fs::remove_file(sandbox.path("flow/header.txt")).unwrap();
+    sandbox
+        .xav(&["run", &file])
+        .expect(2)
+        .says("input `header`: could not open `header.txt` of `default`");
+    let wrong = SAMPLES.replace("default: header.txt", "default: ../header.txt");
+    let file = sandbox.file("flow/wrong.yaml", wrong);
+    sandbox
+        .xav(&["validate", &file])
+        .expect(2)
+        .says("a path that leaves the directory");
 }

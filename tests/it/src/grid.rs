@@ -5,6 +5,7 @@ mod accounts;
 mod bad_network;
 mod copies;
 mod disk;
+mod endless;
 mod fencing;
 mod files;
 mod flood;

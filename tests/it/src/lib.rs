@@ -12,6 +12,8 @@
 )]
 
 #[cfg(test)]
+mod bad_lists;
+#[cfg(test)]
 mod blocked_process;
 #[cfg(test)]
 mod changed_lists;
@@ -39,11 +41,15 @@ mod held;
 #[cfg(test)]
 mod intermediates;
 #[cfg(test)]
+mod items;
+#[cfg(test)]
 mod journals;
 #[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod lost_version;
+#[cfg(test)]
+mod own_values;
 #[cfg(test)]
 mod plan;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::sandbox::{Sandbox, root};
 use crate::wait;
 
 /// The data of the page's script.
-fn data(page: &str) -> Value {
+pub(crate) fn data(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = rest.split_once("</script>").unwrap();
     serde_json::from_str(data).unwrap()

@@ -166,7 +166,7 @@ impl<'a> Interpreter<'a> {
                 | Value::Text(_)
                 | Value::List(_)
                 | Value::Map(_)
-                | Value::Artifact(_) => 0,
+                | Value::Artifact(..) => 0,
             });
         Interpreter {
             generated,
@@ -411,7 +411,7 @@ impl<'a> Interpreter<'a> {
                 let name = &self.submit.draft.inputs[input as usize].name;
                 let given = self.submit.inputs.iter().find(|(given, _)| given == name);
                 match given {
-                    Some((_, Value::Artifact(artifact))) => *artifact,
+                    Some((_, Value::Artifact(artifact, _))) => *artifact,
                     _ => panic!("input {name} is a file that was given"),
                 }
             }
@@ -428,7 +428,7 @@ impl<'a> Interpreter<'a> {
         let files = instances.iter().map(|(item, activity)| {
             let activity = *activity;
             let source = Source::Output { activity, output };
-            let file = Value::Artifact(self.artifact(source));
+            let file = Value::from(self.artifact(source));
             (item.clone(), file)
         });
         Value::Map(files.collect())
@@ -444,7 +444,7 @@ impl<'a> Interpreter<'a> {
         self.expected.variables = names.zip(values).collect();
         for (place, output) in declared.outputs.iter().enumerate() {
             let value = match &output.source {
-                OutputSource::Produced(source) => Value::Artifact(self.artifact(*source)),
+                OutputSource::Produced(source) => Value::from(self.artifact(*source)),
                 OutputSource::Gathered(source) => self.gathered(*source),
                 OutputSource::Expression(_) => {
                     let term = &self.meaning.outputs[&place];

@@ -145,7 +145,7 @@ impl Tree<'_> {
                 Value::Null => "nothing",
                 Value::Bool(_) => "true or false",
                 Value::Int(_) | Value::Float(_) => "a number",
-                Value::Text(_) | Value::List(_) | Value::Map(_) | Value::Artifact(_) => "text",
+                Value::Text(_) | Value::List(_) | Value::Map(_) | Value::Artifact(..) => "text",
             },
         }
     }

@@ -148,7 +148,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     let submit = Submit {
         inputs: vec![
             (INPUT.to_owned(), Value::Int(maker.meaning.input)),
-            ("corpus".to_owned(), Value::Artifact(named(key.0 ^ 0xf11e))),
+            ("corpus".to_owned(), Value::from(named(key.0 ^ 0xf11e))),
         ],
         files: files.collect(),
         keep_going,

@@ -10,6 +10,7 @@ use model::Span;
 pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
+use crate::chosen::Only;
 use crate::{forecast, grid_admin, plan, platform, report, text, trace};
 
 const EXAMPLES: &str = "\
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     /// List all processes, the newest first
     List(List),
     /// Show a process, activity by activity
+    #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
     /// Print what the activities of a process wrote
     #[command(after_help = LOGS_EXAMPLES)]
@@ -130,8 +132,17 @@ const LOGS_EXAMPLES: &str = "\
 Examples:
   xav logs                     everything of the newest process, in the order in which it started
   xav logs 0c4r merge          the last attempt of the activity `merge`
+  xav logs align               the items of `align`, those that failed first
+  xav logs 'align[3]'          what one item wrote; --all prints what all wrote
   xav logs 0c4r merge --attempt 1 --stderr
   xav logs merge --follow      what `merge` writes, until it ends";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  xav status                         the newest process
+  xav status 0c4r --of align --page 3    the items of `align`, the third hundred
+  xav status --only failed           all that failed
+  xav status --of align --only running --json";
 
 const RERUN_EXAMPLES: &str = "\
 Examples:
@@ -146,7 +157,8 @@ whatever cores, memory, timeout or retry say. The earlier process stays as it is
 const WHY_EXAMPLES: &str = "\
 Examples:
   xav why merge         of the newest process
-  xav why 0c4r merge    also while it runs";
+  xav why 0c4r merge    also while it runs
+  xav why align         where the items of `align` are, and why some of them are there";
 
 const FORGET_EXAMPLES: &str = "\
 Examples:
@@ -296,8 +308,17 @@ pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Show every activity, however many there are
-    #[arg(long)]
+    #[arg(long, conflicts_with = "page")]
     pub(crate) all: bool,
+    /// Only this activity: one, `align[3]`, or all items of one, `align`
+    #[arg(long, value_name = "ACTIVITY")]
+    pub(crate) of: Option<String>,
+    /// Only activities that are there
+    #[arg(long, value_name = "WHERE", value_enum)]
+    pub(crate) only: Option<Only>,
+    /// Show activities in pages of 100, and this page
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) page: Option<u32>,
     /// Print JSON: every activity with its attempts
     #[arg(long)]
     pub(crate) json: bool,
@@ -314,6 +335,9 @@ pub(crate) struct Logs {
     /// Which attempt of the activity; the last one where left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) attempt: Option<u32>,
+    /// Of an activity that ran for many items, print what all of them wrote, not a list of them
+    #[arg(long, conflicts_with = "attempt")]
+    pub(crate) all: bool,
     /// Go on while it runs, until it ends
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) follow: bool,

@@ -51,7 +51,7 @@ pub(crate) fn has_files(outputs: &[(String, Value)]) -> bool {
 
 fn has_artifact(value: &Value) -> bool {
     match value {
-        Value::Artifact(_) => true,
+        Value::Artifact(..) => true,
         Value::Map(items) => items.values().any(has_artifact),
         Value::Null
         | Value::Bool(_)
@@ -118,7 +118,7 @@ fn places(definition: &Definition, outputs: &[(String, Value)], to: &Path) -> Ve
     let mut places = Vec::new();
     for (name, value) in outputs {
         let ending = ending(definition, name);
-        if let Value::Artifact(artifact) = value {
+        if let Value::Artifact(artifact, _) = value {
             let path = to.join(format!("{name}{ending}"));
             places.push(Place {
                 output: name.clone(),
@@ -129,7 +129,7 @@ fn places(definition: &Definition, outputs: &[(String, Value)], to: &Path) -> Ve
         }
         let Value::Map(items) = value else { continue };
         for (item, value) in items.iter().filter(|(item, _)| is_safe(item)) {
-            if let Value::Artifact(artifact) = value {
+            if let Value::Artifact(artifact, _) = value {
                 let directory = to.join(name);
                 places.push(Place {
                     output: name.clone(),

@@ -1,5 +1,6 @@
-//! The files that `files:` of a definition names. They lie in the definition's directory: a link out of it
-//! would give away a file that the user never named, such as one that only root can read.
+//! The files that `files:` of a definition names, and those that are defaults of its inputs. They lie in
+//! the definition's directory: a link out of it would give away a file that the user never named, such as
+//! one that only root can read.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -45,31 +46,40 @@ impl FilesBeside {
         let mut added = Vec::with_capacity(self.names.len());
         for name in &self.names {
             let file = self.open(name).map_err(Failure::refused)?;
-            let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            added.push(add(&opened, false)?);
+            added.push(add(&opened(&file), false)?);
         }
         Ok(added)
     }
 
     fn open(&self, name: &str) -> Result<File, String> {
-        let path = self.directory.join(name);
-        open_beneath(&self.directory, Path::new(name)).map_err(|error| match error {
-            BeneathError::Outside { .. } => {
-                let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-                format!(
-                    "`{name}` of `files` leads out of the definition's directory, to {}: copy the file there, \
-                     or declare an input of type file and give it with --input",
-                    target.display()
-                )
-            }
-            BeneathError::NotAFile => {
-                format!("`{name}` of `files` is not a file: {}", path.display())
-            }
-            BeneathError::Io(error) => format!(
-                "could not open `{name}` of `files`: {}: {}",
-                path.display(),
-                reason(&error)
-            ),
-        })
+        open(&self.directory, name, "`files`")
     }
+}
+
+/// The path of an open file, by which nothing else can be found than that file.
+pub(crate) fn opened(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Opens a file below the directory of a definition, which names it in `of`.
+pub(crate) fn open(directory: &Path, name: &str, of: &str) -> Result<File, String> {
+    let path = directory.join(name);
+    open_beneath(directory, Path::new(name)).map_err(|error| match error {
+        BeneathError::Outside { .. } => {
+            let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            format!(
+                "`{name}` of {of} leads out of the definition's directory, to {}: copy the file there, \
+                 or declare an input of type file and give it with --input",
+                target.display()
+            )
+        }
+        BeneathError::NotAFile => {
+            format!("`{name}` of {of} is not a file: {}", path.display())
+        }
+        BeneathError::Io(error) => format!(
+            "could not open `{name}` of {of}: {}: {}",
+            path.display(),
+            reason(&error)
+        ),
+    })
 }

@@ -6,10 +6,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use model::limits::FILE_NAME_BYTES_MAX;
 use model::{Artifact, Input, Type, Value};
 use serde_json::Value as Json;
 
-use crate::text;
+use crate::failure::Failure;
+use crate::{files_beside, text};
 
 /// Bytes of a JSON file that is given as a value: values live in memory and in the journal.
 const JSON_FILE_BYTES_MAX: u64 = 16 << 20;
@@ -29,28 +31,94 @@ pub(crate) enum InputValue {
         /// True if it is a directory.
         is_directory: bool,
     },
+    /// A file below the directory of the definition, the default of an input.
+    Beside {
+        /// The directory.
+        directory: PathBuf,
+        /// The path from there.
+        name: String,
+    },
     /// A list with files in it.
     List(Vec<InputValue>),
 }
 
 impl InputValue {
     /// The value, with files added to a store by `add`.
-    pub(crate) fn resolve<E>(
+    pub(crate) fn resolve(
         &self,
-        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, E>,
-    ) -> Result<Value, E> {
+        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+    ) -> Result<Value, Failure> {
         match self {
             InputValue::Value(value) => Ok(value.clone()),
-            InputValue::Path { path, is_directory } => {
-                add(path, *is_directory).map(Value::Artifact)
+            InputValue::Path { path, is_directory } => Ok(named(add(path, *is_directory)?, path)),
+            InputValue::Beside { directory, name } => {
+                let file = files_beside::open(directory, name, DEFAULT);
+                let file = file.map_err(Failure::refused)?;
+                let artifact = add(&files_beside::opened(&file), false)?;
+                Ok(named(artifact, Path::new(name)))
             }
             InputValue::List(items) => {
-                let items: Result<Vec<Value>, E> =
+                let items: Result<Vec<Value>, Failure> =
                     items.iter().map(|item| item.resolve(add)).collect();
                 items.map(Value::List)
             }
         }
     }
+}
+
+/// A file or directory with its name, where that can be told.
+fn named(artifact: Artifact, path: &Path) -> Value {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.filter(|name| name.len() <= FILE_NAME_BYTES_MAX);
+    Value::Artifact(artifact, name.map(Box::from))
+}
+
+/// The key of a definition that names a file, for messages.
+const DEFAULT: &str = "`default`";
+
+/// Adds the inputs that are not given and whose defaults are files in the directory of the definition.
+/// Each file is looked at, so that what is wrong with it is told before anything is stored.
+pub(crate) fn add_beside(
+    directory: &Path,
+    declared: &[Input],
+    given: &mut Vec<(String, InputValue)>,
+) -> Result<(), Vec<String>> {
+    let mut mistakes = Vec::new();
+    for input in declared {
+        let is_given = given.iter().any(|(name, _)| *name == input.name);
+        let Some(paths) = input.paths_beside().filter(|_| !is_given) else {
+            continue;
+        };
+        match beside(directory, &input.kind, &paths) {
+            Ok(value) => given.push((input.name.clone(), value)),
+            Err(reason) => mistakes.push(format!("input `{}`: {reason}", input.name)),
+        }
+    }
+    mistakes.truncate(MISTAKES_MAX);
+    match mistakes.is_empty() {
+        true => Ok(()),
+        false => Err(mistakes),
+    }
+}
+
+fn beside(directory: &Path, kind: &Type, paths: &[&str]) -> Result<InputValue, String> {
+    let one = |name: &str| {
+        files_beside::open(directory, name, DEFAULT)?;
+        Ok(InputValue::Beside {
+            directory: directory.to_owned(),
+            name: name.to_owned(),
+        })
+    };
+    let (Type::File, [path]) = (kind, paths) else {
+        let mut items = Vec::new();
+        for path in paths {
+            for name in glob::beside(directory, path)? {
+                items.push(one(&name)?);
+            }
+        }
+        return Ok(InputValue::List(items));
+    };
+    one(path)
 }
 
 /// Reads all `NAME=VALUE`, or says everything that is wrong with them. An input with a known value
@@ -184,7 +252,7 @@ fn list(item: &Type, values: &[&str]) -> Result<InputValue, String> {
     };
     let plain = |given: &InputValue| match given {
         InputValue::Value(value) => Some(value.clone()),
-        InputValue::Path { .. } | InputValue::List(_) => None,
+        InputValue::Path { .. } | InputValue::Beside { .. } | InputValue::List(_) => None,
     };
     match items.iter().map(plain).collect::<Option<Vec<Value>>>() {
         Some(values) => Ok(InputValue::Value(Value::List(values))),

@@ -10,6 +10,7 @@ use crate::arguments::{
     Export, ExportFormat, Format, List, Recording, Results, Show, Status, Validate,
 };
 use crate::ask::{Source, refuse_held};
+use crate::chosen::{self, Choice, Page};
 use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located, Scope};
@@ -96,7 +97,23 @@ fn list_of_grid(entries: &[home::Entry]) -> String {
 pub(crate) fn status(arguments: &Status) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
-    let (status, definition) = source.known(process)?;
+    let (mut status, definition) = source.known(process)?;
+    if let Some(choice) = arguments.choice() {
+        let is_interrupted = !status.summary.phase.has_ended() && !source.is_live();
+        let chosen = choice.among(&status, &definition)?;
+        let (page, n_all) = match (arguments.all, arguments.json, arguments.page) {
+            (true, _, _) | (false, true, None) => (None, chosen.len()),
+            (false, _, number) => (Some(chosen::page(&chosen, number)?), chosen.len()),
+        };
+        let shown = page.as_ref().map_or(&chosen[..], |page| page.shown);
+        if !arguments.json {
+            let text = render::rows(&status, &definition, shown, is_interrupted);
+            let last = arguments.last_line(&choice, page.as_ref(), n_all);
+            screen::out(&(text + &last))?;
+            return Ok(0);
+        }
+        status.activities = shown.iter().map(|one| (*one).clone()).collect();
+    }
     if arguments.json {
         let mut document = json::status(&status, &definition, &location);
         document["is_live"] = json!(source.is_live());
@@ -123,6 +140,39 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
     }
     screen::out(&text)?;
     Ok(0)
+}
+
+impl Status {
+    /// The choice among the activities; none where all is wanted of the process.
+    fn choice(&self) -> Option<Choice<'_>> {
+        let is_chosen = self.of.is_some() || self.only.is_some() || self.page.is_some();
+        is_chosen.then_some(Choice {
+            of: self.of.as_deref(),
+            only: self.only,
+        })
+    }
+
+    /// The number of activities that were chosen, and where the others of them are.
+    fn last_line<T>(
+        &self,
+        choice: &Choice<'_>,
+        page: Option<&Page<'_, T>>,
+        n_all: usize,
+    ) -> String {
+        let all = text::count(n_all as u64, "activity", "activities");
+        let of = choice.words();
+        match page {
+            Some(page) if page.n_pages > 1 => {
+                let (number, n_pages) = (page.number, page.n_pages);
+                let next = match number < n_pages {
+                    true => format!("; --page {} shows the next", number + 1),
+                    false => String::new(),
+                };
+                format!("page {number} of {n_pages}, {all}{of}{next}\n")
+            }
+            Some(_) | None => format!("{all}{of}\n"),
+        }
+    }
 }
 
 /// `xav results`

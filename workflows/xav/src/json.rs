@@ -24,14 +24,20 @@ pub(crate) fn value(value: &Value) -> Json {
                 .map(|(name, item)| (name.clone(), self::value(item)));
             Json::Object(items.collect())
         }
-        Value::Artifact(artifact) => json!({
-            "kind": match artifact.kind {
-                ArtifactKind::File | ArtifactKind::Program => "file",
-                ArtifactKind::Directory => "directory",
-            },
-            "hash": artifact.hash.to_string(),
-            "bytes": artifact.bytes.0,
-        }),
+        Value::Artifact(artifact, name) => {
+            let mut file = json!({
+                "kind": match artifact.kind {
+                    ArtifactKind::File | ArtifactKind::Program => "file",
+                    ArtifactKind::Directory => "directory",
+                },
+                "hash": artifact.hash.to_string(),
+                "bytes": artifact.bytes.0,
+            });
+            if let Some(name) = name {
+                file["name"] = json!(name);
+            }
+            file
+        }
     }
 }
 
@@ -142,7 +148,7 @@ fn activity(
     let outputs: Map<String, Json> = one
         .outputs
         .iter()
-        .map(|(name, artifact)| (name.clone(), value(&Value::Artifact(*artifact))))
+        .map(|(name, artifact)| (name.clone(), value(&Value::from(*artifact))))
         .collect();
     let recorded = definition
         .activity(one.activity)

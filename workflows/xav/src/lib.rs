@@ -12,6 +12,7 @@ mod arguments;
 mod ask;
 mod burn;
 mod cancel;
+mod chosen;
 mod export;
 mod failure;
 mod fault;

@@ -13,12 +13,15 @@ use wire::attempt::{Log, Tail};
 use wire::client::{ActivityStatus, AttemptStatus, Status};
 use wire::executor::Kept;
 
-use crate::arguments::{Logs, Which};
+use crate::arguments::Logs;
 use crate::ask::{Source, refuse_held};
-use crate::failure::{Failure, Outcome, status};
-use crate::home::{self, Located};
+use crate::chosen::{self, PAGE};
+use crate::failure::{Failure, Outcome};
+use crate::fault::short;
+use crate::home::Located;
 use crate::json::machine_of;
 use crate::location::Location;
+use crate::render::{self, FOLDED_FROM};
 use crate::{grid_admin, machines, screen, text};
 
 use parts::Parts;
@@ -28,7 +31,7 @@ const JSON_BYTES_MAX: u64 = 1 << 20;
 
 /// An attempt whose output is wanted.
 struct Wanted<'a> {
-    name: &'a str,
+    name: String,
     attempt: &'a AttemptStatus,
     /// Where the manager of its machine keeps everything; none where that is not this machine.
     machine: Option<PathBuf>,
@@ -44,7 +47,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         return grid_admin::log(arguments, name.as_deref());
     }
     let (Located { location, process }, activity) =
-        find(&arguments.which, arguments.activity.as_deref())?;
+        chosen::find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&location)?;
     let (known, definition) = source.known(process)?;
     refuse_held(&known.summary)?;
@@ -62,6 +65,22 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
             streams,
         };
         return follow.to_the_end(&mut source, process);
+    }
+    if let Some(name) = activity
+        .as_deref()
+        .filter(|_| !arguments.all && !arguments.json)
+    {
+        let items = chosen::named(name, &known, &definition)?;
+        if items.len() >= FOLDED_FROM {
+            let first = listed_first(&items, &definition);
+            screen::out(&list(&known, &definition, items))?;
+            screen::tell(&format!(
+                "xav logs {} {} prints what one of them wrote, --all what all of them wrote\n",
+                short(process),
+                text::quoted(&first)
+            ));
+            return Ok(0);
+        }
     }
     let mut wanted = wanted(
         arguments,
@@ -102,92 +121,41 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
     Ok(0)
 }
 
-/// The process and the activity. A single word that is no process's name may be an activity's, of
-/// the newest process.
-pub(crate) fn find(
-    which: &Which,
-    activity: Option<&str>,
-) -> Result<(Located, Option<String>), Failure> {
-    let found = home::find(which);
-    match (found, &which.id, activity) {
-        (Ok(found), _, activity) => Ok((found, activity.map(str::to_owned))),
-        (Err(failure), Some(word), None) if failure.status == status::REFUSED => {
-            let Ok(newest) = home::Scope::of(&which.state)?.find(None) else {
-                return Err(failure);
-            };
-            let (_, definition) = Source::open(&newest.location)?.known(newest.process)?;
-            let is_activity = definition
-                .activities()
-                .iter()
-                .any(|activity| is_called(definition_of(&definition, *activity), word));
-            if is_activity {
-                Ok((newest, Some(word.clone())))
-            } else {
-                Err(failure)
-            }
-        }
-        (Err(failure), _, _) => Err(failure),
+/// The items of an activity and how much each wrote, those that failed first; a page of them.
+fn list(status: &Status, definition: &Definition, items: Vec<&ActivityStatus>) -> String {
+    let counts = render::counts(&items);
+    let items = chosen::by_interest(items);
+    let n_more = items.len().saturating_sub(PAGE);
+    let heads = ["ACTIVITY", "STATE", "EXIT", "STDOUT", "STDERR"];
+    let mut rows = vec![heads.map(screen::bold).to_vec()];
+    for one in items.iter().take(PAGE) {
+        let last = attempts(one).last();
+        let log = last.and_then(|attempt| attempt.log.as_ref());
+        let written =
+            |stream| log.map_or_else(|| "-".to_owned(), |log| bytes(log, stream).to_string());
+        rows.push(vec![
+            definition.name_of(one.activity.node()),
+            render::state_of(one),
+            last.and_then(|attempt| attempt.exit_code)
+                .map_or_else(|| "-".to_owned(), |code| code.to_string()),
+            written(Stream::Stdout),
+            written(Stream::Stderr),
+        ]);
     }
-}
-
-/// The name of an activity, and its name without the item that it runs for.
-fn definition_of(definition: &Definition, activity: ActivityId) -> (&str, &str) {
-    let node = activity.node();
-    (&definition.node(node).name, definition.plain_name(node))
-}
-
-fn is_called((name, plain): (&str, &str), wanted: &str) -> bool {
-    name == wanted || plain == wanted
-}
-
-/// The activity of that name.
-pub(crate) fn activity<'a>(
-    wanted: &str,
-    status: &'a Status,
-    definition: &Definition,
-) -> Result<&'a ActivityStatus, Failure> {
-    let all = named(wanted, status, definition)?;
-    let [one] = all[..] else {
-        const NAMED: usize = 3;
-        let names = all.iter().take(NAMED);
-        let names: Vec<&str> = names
-            .map(|one| definition_of(definition, one.activity).0)
-            .collect();
-        let many = text::count(all.len() as u64, "item", "items");
-        return Err(
-            Failure::refused(format!("{wanted} runs for {many} or iterations"))
-                .help(format!("name one of them: {}", names.join(", "))),
-        );
-    };
-    Ok(one)
-}
-
-/// The activity of that name, or those that run for the items of a for-each under it.
-fn named<'a>(
-    wanted: &str,
-    status: &'a Status,
-    definition: &Definition,
-) -> Result<Vec<&'a ActivityStatus>, Failure> {
-    let name_of = |one: &ActivityStatus| definition_of(definition, one.activity).0.to_owned();
-    if let Some(one) = status.activities.iter().find(|one| name_of(one) == wanted) {
-        return Ok(vec![one]);
+    let mut text = text::table(&rows);
+    if n_more > 0 {
+        text.push_str(&format!("and {n_more} more\n"));
     }
-    let is_one = |one: &&ActivityStatus| definition_of(definition, one.activity).1 == wanted;
-    let all: Vec<&ActivityStatus> = status.activities.iter().filter(is_one).collect();
-    let found = (!all.is_empty()).then_some(all);
-    found.ok_or_else(|| {
-        let names: Vec<String> = status.activities.iter().map(name_of).collect();
-        let near = text::nearest(wanted, names.iter().map(String::as_str));
-        let failure = Failure::refused(format!(
-            "{} has no activity {}",
-            status.summary.name,
-            text::one_line(wanted, 60)
-        ));
-        match near {
-            Some(near) => failure.help(format!("did you mean {near}?")),
-            None => failure.help("xav status shows all activities"),
-        }
-    })
+    let name = &status.summary.name;
+    text.push_str(&format!("{counts}, of {name}\n"));
+    text
+}
+
+/// The name of the item that stands first in a list.
+fn listed_first(items: &[&ActivityStatus], definition: &Definition) -> String {
+    let first = chosen::by_interest(items.to_vec());
+    let first = first.first().map(|one| one.activity.node());
+    first.map_or_else(String::new, |node| definition.name_of(node))
 }
 
 /// The attempts whose output is wanted, in the order in which they started.
@@ -195,13 +163,13 @@ fn wanted<'a>(
     arguments: &Logs,
     activity: Option<&str>,
     status: &'a Status,
-    definition: &'a Definition,
+    definition: &Definition,
     location: &Location,
 ) -> Result<Vec<Wanted<'a>>, Failure> {
     let machine = machine_of(status);
     let process = status.summary.process;
     let wanted = |one: &ActivityStatus, attempt: &'a AttemptStatus| Wanted {
-        name: definition.node(one.activity.node()).name.as_str(),
+        name: definition.name_of(one.activity.node()),
         attempt,
         machine: match location {
             Location::Here(directory) => {
@@ -227,7 +195,7 @@ fn wanted<'a>(
         });
         return Ok(all);
     };
-    let all = named(activity, status, definition)?;
+    let all = chosen::named(activity, status, definition)?;
     let [found] = all[..] else {
         let last = all
             .iter()
@@ -280,7 +248,7 @@ impl Wanted<'_> {
     }
 
     fn head(&self, stream: Stream) -> String {
-        let (name, number) = (self.name, self.attempt.attempt.number);
+        let (name, number) = (&self.name, self.attempt.attempt.number);
         let attempt = if number > 1 {
             format!(", attempt {number}")
         } else {

@@ -12,7 +12,6 @@ mod show;
 mod source;
 mod subject;
 
-use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ use schedule::draw::{Chart, Drawn};
 
 use crate::arguments::{Recording, duration, scheduler};
 use crate::failure::{Failure, Outcome};
-use crate::inputs::{self, reason};
+use crate::inputs::{self, InputValue, reason};
 use crate::screen;
 
 use goal::Goal;
@@ -115,7 +114,7 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
     let (mode, as_json) = (arguments.mode, arguments.json);
     let source = PlanSource::read(&arguments.file, &arguments.recording, mode, as_json)?;
     check_inputs(&arguments.inputs, source.inputs())?;
-    let values = values(&arguments.inputs, source.inputs());
+    let values = values(&arguments.inputs, source.inputs(), &arguments.file);
     let source = source.with_known_items(&values);
     let subject = Subject::new(
         source,
@@ -155,12 +154,24 @@ pub(crate) fn plan(arguments: &Arguments) -> Outcome {
 
 /// The values of the inputs, by which the items of a for-each may be known: those that are given, else their
 /// defaults. What is missing or cannot be read is `Null`.
-fn values(inputs: &[String], declared: &[model::Input]) -> Vec<Value> {
+fn values(inputs: &[String], declared: &[model::Input], file: &Path) -> Vec<Value> {
     let missing = declared.iter().filter(|input| input.default.is_none());
     let missing: Vec<(String, Value)> = missing
         .map(|input| (input.name.clone(), Value::Null))
         .collect();
-    let given = inputs::read(inputs, declared, &missing).unwrap_or_default();
+    let mut given = inputs::read(inputs, declared, &missing).unwrap_or_default();
+    let directory = std::path::absolute(file).unwrap_or_default();
+    let directory = directory.parent().unwrap_or(Path::new("/"));
+    for input in declared
+        .iter()
+        .filter(|input| input.paths_beside().is_some())
+    {
+        // Files need not be there yet.
+        let one = std::slice::from_ref(input);
+        if inputs::add_beside(directory, one, &mut given).is_err() {
+            given.push((input.name.clone(), InputValue::Value(Value::Null)));
+        }
+    }
     // Only how many files there are is of interest.
     let mut add = |_: &Path, is_directory: bool| {
         let kind = match is_directory {
@@ -168,7 +179,7 @@ fn values(inputs: &[String], declared: &[model::Input]) -> Vec<Value> {
             false => ArtifactKind::File,
         };
         let (hash, bytes) = (Hash([0; 32]), Bytes::ZERO);
-        Ok::<_, Infallible>(Artifact { hash, bytes, kind })
+        Ok(Artifact { hash, bytes, kind })
     };
     let value = |input: &model::Input| {
         let given = given.iter().find(|(name, _)| *name == input.name);

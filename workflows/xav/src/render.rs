@@ -2,16 +2,19 @@
 
 mod folded;
 
+pub(crate) use folded::{FOLDED_FROM, counts};
+
 use model::{Definition, Span, Wall};
 use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
 
+use crate::chosen::PAGE;
 use crate::fault::short;
 use crate::json::{cpu, machine_of, makespan};
 use crate::screen;
 use crate::text;
 
-/// Activities that a status shows unless all are wanted: two screens.
-const ACTIVITIES_MAX: usize = 100;
+/// Activities that a status shows unless all are wanted: a page.
+const ACTIVITIES_MAX: usize = PAGE;
 
 /// The word for a process that has not ended and that no run has.
 const INTERRUPTED: &str = "interrupted";
@@ -298,21 +301,29 @@ fn started(status: &Status) -> String {
     text
 }
 
-fn activities(status: &Status, definition: &Definition, is_interrupted: bool, all: bool) -> String {
+/// A table of activities, without a row where there are none.
+pub(crate) fn rows(
+    status: &Status,
+    definition: &Definition,
+    activities: &[&ActivityStatus],
+    is_interrupted: bool,
+) -> String {
+    if activities.is_empty() {
+        return String::new();
+    }
     let heads = [
         "ACTIVITY", "STATE", "TRIES", "WALL", "CPU", "MEMORY", "EXIT", "WHERE",
     ];
     let mut rows = vec![heads.map(screen::bold).to_vec()];
     let machine = machine_of(status);
-    let folded = folded::fold(&status.activities, definition, all);
-    for activity in &folded.shown {
+    for activity in activities {
         let last = activity.attempts.last().or(activity.reused.as_ref());
         let ended = last.filter(|attempt| attempt.end.is_some());
         rows.push(vec![
-            definition.node(activity.activity.node()).name.clone(),
-            match activity.reused {
-                Some(_) => screen::good("stands"),
-                None => activity_phase(activity.phase, is_interrupted),
+            definition.name_of(activity.activity.node()),
+            match is_interrupted {
+                true => interrupted_state(activity),
+                false => state_of(activity),
             },
             match (&activity.reused, last) {
                 (None, Some(attempt)) => attempt.attempt.number.to_string(),
@@ -330,7 +341,12 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
             last.map_or_else(|| "-".to_owned(), |attempt| machine(attempt.resource)),
         ]);
     }
-    let mut text = text::table(&rows);
+    text::table(&rows)
+}
+
+fn activities(status: &Status, definition: &Definition, is_interrupted: bool, all: bool) -> String {
+    let folded = folded::fold(&status.activities, definition, all);
+    let mut text = rows(status, definition, &folded.shown, is_interrupted);
     if folded.n_hidden > 0 {
         text.push_str(&format!(
             "and {} more, which --all shows\n",
@@ -340,7 +356,7 @@ fn activities(status: &Status, definition: &Definition, is_interrupted: bool, al
     if !folded.lines.is_empty() {
         text.push('\n');
         folded.lines.iter().for_each(|line| text.push_str(line));
-        text.push_str("--all shows each of them\n");
+        text.push_str("--of ACTIVITY shows its items, page by page\n");
     }
     text
 }
@@ -365,10 +381,27 @@ fn shown<'a>(activities: &[&'a ActivityStatus]) -> Vec<&'a ActivityStatus> {
     chosen
 }
 
-fn activity_phase(phase: ActivityPhase, is_interrupted: bool) -> String {
-    let word = phase.word();
-    match phase {
-        ActivityPhase::Sent | ActivityPhase::Running if is_interrupted => screen::odd(INTERRUPTED),
+/// The word for where an activity is, of a process that nothing runs.
+fn interrupted_state(activity: &ActivityStatus) -> String {
+    match activity.phase {
+        ActivityPhase::Sent | ActivityPhase::Running => screen::odd(INTERRUPTED),
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Backoff
+        | ActivityPhase::Completed
+        | ActivityPhase::Faulted
+        | ActivityPhase::Skipped
+        | ActivityPhase::Stopped => state_of(activity),
+    }
+}
+
+/// The word for where an activity is, in its colour.
+pub(crate) fn state_of(activity: &ActivityStatus) -> String {
+    if activity.reused.is_some() {
+        return screen::good("stands");
+    }
+    let word = activity.phase.word();
+    match activity.phase {
         ActivityPhase::Completed => screen::good(word),
         ActivityPhase::Faulted => screen::bad(word),
         ActivityPhase::Running | ActivityPhase::Backoff => screen::bold(word),

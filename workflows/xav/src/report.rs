@@ -11,6 +11,7 @@ mod escape;
 mod fault_text;
 mod figures;
 pub(crate) mod groups;
+mod items;
 mod lanes;
 mod packing;
 mod page;

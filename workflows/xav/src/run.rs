@@ -296,7 +296,11 @@ pub(crate) fn materials(
     arguments: &[String],
     known: &[(String, Value)],
 ) -> Result<Materials, Failure> {
-    let inputs = inputs::read(arguments, &source.definition.draft().inputs, known);
+    let declared = &source.definition.draft().inputs;
+    let inputs = inputs::read(arguments, declared, known).and_then(|mut inputs| {
+        inputs::add_beside(source.directory(), declared, &mut inputs)?;
+        Ok(inputs)
+    });
     let files = source.files();
     match (inputs, files) {
         (Ok(inputs), Ok(files)) => Ok(Materials { inputs, files }),

@@ -256,7 +256,11 @@ pub(crate) fn show(diagnostics: &Diagnostics) {
 impl SourceFile {
     /// The files beside the definition; or everything that is wrong with them.
     pub(crate) fn files(&self) -> Result<FilesBeside, Vec<String>> {
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        FilesBeside::look(directory, &self.definition.draft().files)
+        FilesBeside::look(self.directory(), &self.definition.draft().files)
+    }
+
+    /// The directory that it is in.
+    pub(crate) fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 }

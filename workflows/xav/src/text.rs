@@ -18,13 +18,16 @@ pub(crate) fn value(value: &Value) -> String {
         Value::Float(value) => value.to_string(),
         Value::Text(text) => text.clone(),
         Value::List(_) | Value::Map(_) => crate::json::value(value).to_string(),
-        Value::Artifact(artifact) => {
+        Value::Artifact(artifact, name) => {
             let what = match artifact.kind {
                 ArtifactKind::File => "file",
                 ArtifactKind::Program => "program",
                 ArtifactKind::Directory => "directory",
             };
-            format!("{what} of {}", artifact.bytes)
+            match name {
+                Some(name) => format!("{name}, {what} of {}", artifact.bytes),
+                None => format!("{what} of {}", artifact.bytes),
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `xav why`: why an activity is where it is, or a process as a whole, in sentences.
 
+mod items;
 mod whole;
 
 use model::{ActivityId, Definition, NodeId, Wall};
@@ -12,7 +13,7 @@ use crate::arguments::Why;
 use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::Outcome;
 use crate::home::Located;
-use crate::{fault, json, logs, screen, text};
+use crate::{chosen, fault, json, screen, text};
 
 /// Paths of changed inputs that are named.
 const PATHS_MAX: usize = 5;
@@ -20,18 +21,21 @@ const PATHS_MAX: usize = 5;
 /// `xav why`
 pub(crate) fn why(arguments: &Why) -> Outcome {
     let (Located { location, process }, activity) =
-        logs::find(&arguments.which, arguments.activity.as_deref())?;
+        chosen::find(&arguments.which, arguments.activity.as_deref())?;
     let mut source = Source::open(&location)?;
     let (status, definition) = source.known(process)?;
     refuse_held(&status.summary)?;
-    let request = match activity {
-        Some(wanted) => {
-            let activity = logs::activity(&wanted, &status, &definition)?.activity;
-            Request::Why { process, activity }
-        }
-        None => Request::WhyProcess(process),
+    let named = match &activity {
+        Some(wanted) => chosen::named(wanted, &status, &definition)?,
+        None => Vec::new(),
     };
-    let answer = source.answer(request)?;
+    let request = match named[..] {
+        [] => Request::WhyProcess(process),
+        [one, ..] => Request::Why {
+            process,
+            activity: one.activity,
+        },
+    };
     let explanation = Explanation {
         definition: &definition,
         status: &status,
@@ -39,6 +43,10 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
         now: shell::clock::wall(),
     };
     let options = arguments.which.state.options();
+    if let (Some(name), true) = (&activity, named.len() > 1) {
+        return items::why(&mut source, &explanation, (name, &named), arguments);
+    }
+    let answer = source.answer(request)?;
     let (document, sentences) = if let Answer::Why(why) = &answer {
         let sentences = explanation.sentences(why, options.as_deref());
         (explanation.document(why), sentences)

@@ -1,8 +1,10 @@
 //! Functions that make lists.
 
+use std::collections::BTreeMap;
+
 use model::{Expression, Value};
 
-use super::{error, evaluate, names, text};
+use super::{Names, error, evaluate, names, text};
 use crate::{Meter, Program};
 
 #[test]
@@ -131,4 +133,52 @@ fn lists_that_cannot_be_made_are_explained() {
     let program = Program::compile(&Expression(source)).unwrap();
     let mut errors = (0..40).filter_map(|_| program.evaluate(&names(), &mut meter).err());
     assert!(errors.next().unwrap().message.contains("16 MiB"));
+}
+
+#[test]
+fn files_that_were_given_have_names_and_paths_in_texts_too() {
+    let one = |value: Value, source: &str| {
+        let names = Names(BTreeMap::from([("file", value)]));
+        let program = Program::compile(&Expression(source.to_owned())).unwrap();
+        let evaluated = program.evaluate(&names, &mut Meter::default());
+        evaluated.map_err(|error| error.to_string())
+    };
+    let artifact = model::Artifact {
+        hash: model::Hash([1; 32]),
+        bytes: model::Bytes(9),
+        kind: model::ArtifactKind::File,
+    };
+    let file = |name: &str| Value::Artifact(artifact, Some(name.into()));
+    for (name, source, expected) in [
+        ("s-7.fastq.gz", "name(file)", "s-7.fastq.gz"),
+        ("s-7.fastq.gz", "file.name()", "s-7.fastq.gz"),
+        ("s-7.fastq.gz", "stem(file)", "s-7.fastq"),
+        ("s-7.fastq.gz", "file.stem().stem()", "s-7"),
+        ("s-7.fastq.gz", "stem(file, '.fastq.gz')", "s-7"),
+        ("s-7.fastq.gz", "file.stem('.bam')", "s-7.fastq.gz"),
+        (".profile", "stem(file)", ".profile"),
+        (".gz", "stem(file, '.gz')", ".gz"),
+        ("none", "stem(file)", "none"),
+        ("x", "name('data/in/s-7.fastq')", "s-7.fastq"),
+        ("x", "stem('data/in.d/s-7/')", "s-7"),
+    ] {
+        let found = one(file(name), source);
+        assert_eq!(
+            found,
+            Ok(Value::Text(expected.to_owned())),
+            "{source} of {name}"
+        );
+    }
+    let ends = one(file("a.gz"), "name(file).endsWith('.gz')");
+    assert_eq!(ends, Ok(Value::Bool(true)));
+    let nameless = one(Value::from(artifact), "name(file)").unwrap_err();
+    assert!(nameless.contains("this file has no name"), "{nameless}");
+    let wrong = one(Value::Int(3), "stem(file)").unwrap_err();
+    assert!(wrong.contains("`stem` cannot take int"), "{wrong}");
+    // The name says nothing about the content.
+    let equal = one(
+        Value::List(vec![file("a"), file("b")]),
+        "file[0] == file[1]",
+    );
+    assert_eq!(equal, Ok(Value::Bool(true)));
 }

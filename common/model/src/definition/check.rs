@@ -168,7 +168,15 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
             );
         }
         check_type(&input.kind, &field, problems);
-        if let Some(default) = &input.default {
+        if let Some(paths) = input.paths_beside() {
+            let field = format!("{field}.default");
+            for path in paths {
+                check_path(path, None, &field, problems);
+                if path.ends_with('/') {
+                    problems.add(None, &field, format!("`{path}` is a directory, not a file"));
+                }
+            }
+        } else if let Some(default) = &input.default {
             if !input.kind.admits(default) {
                 let message = format!(
                     "the default is a {}, not a {}",

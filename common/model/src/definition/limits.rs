@@ -14,6 +14,8 @@ pub const ITERATIONS: u32 = 10_000;
 pub const ITERATIONS_MAX: u32 = 200_000;
 /// Bytes of the key of an item, which is part of the names of activities and files.
 pub const KEY_BYTES_MAX: usize = 100;
+/// Bytes of the name that a given file had: no file system of Linux takes more.
+pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// Controllers within each other.
 pub const DEPTH_MAX: usize = 64;
 /// Bytes of a name.
@@ -36,6 +38,9 @@ pub const DECLARED_MAX: usize = 4_096;
 /// Bytes of the values of all inputs, of all variables and of all outputs of one process, each: they
 /// are in the memory of its manager and in each snapshot. Larger data are files.
 pub const VALUES_BYTES_MAX: usize = 16 << 20;
+/// Bytes that a value counts for itself, beside its text and what is in it. A number of its own, so that
+/// limits do not move with the layout of a value in memory, which takes a few bytes more.
+pub const VALUE_BYTES: usize = 48;
 /// Lists and maps within each other in one value, as many as JSON is read with: whoever goes through
 /// a value has a stack.
 pub const VALUE_DEPTH_MAX: usize = 128;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use minicbor::decode::{Decode, Decoder, Error};
 
 use super::{Type, Value};
-use crate::limits::VALUE_DEPTH_MAX;
+use crate::limits::{FILE_NAME_BYTES_MAX, VALUE_DEPTH_MAX};
 
 /// Types within each other: the checks of a definition allow two, and name a third.
 const TYPE_DEPTH_MAX: usize = 8;
@@ -24,20 +24,20 @@ impl<'b, C> Decode<'b, C> for Type {
 }
 
 fn value<'b, C>(decoder: &mut Decoder<'b>, cx: &mut C, depth_max: usize) -> Result<Value, Error> {
-    variant(decoder, |decoder, number| {
+    variant(decoder, |decoder, number, n_fields| {
         Ok(match number {
-            0 => Some(Value::Null),
-            1 => Some(Value::Bool(decoder.bool()?)),
-            2 => Some(Value::Int(decoder.i64()?)),
-            3 => Some(Value::Float(decoder.f64()?)),
-            4 => Some(Value::Text(decoder.str()?.to_owned())),
+            0 => Some((Value::Null, 0)),
+            1 => Some((Value::Bool(decoder.bool()?), 1)),
+            2 => Some((Value::Int(decoder.i64()?), 1)),
+            3 => Some((Value::Float(decoder.f64()?), 1)),
+            4 => Some((Value::Text(decoder.str()?.to_owned()), 1)),
             5 => {
                 let below = below(decoder, depth_max)?;
                 let mut items = Vec::new();
                 for _ in 0..definite(decoder.array()?, decoder)? {
                     items.push(value(decoder, cx, below)?);
                 }
-                Some(Value::List(items))
+                Some((Value::List(items), 1))
             }
             6 => {
                 let below = below(decoder, depth_max)?;
@@ -46,38 +46,54 @@ fn value<'b, C>(decoder: &mut Decoder<'b>, cx: &mut C, depth_max: usize) -> Resu
                     let name = decoder.str()?.to_owned();
                     items.insert(name, value(decoder, cx, below)?);
                 }
-                Some(Value::Map(items))
+                Some((Value::Map(items), 1))
             }
-            7 => Some(Value::Artifact(decoder.decode_with(cx)?)),
+            7 => {
+                let artifact = decoder.decode_with(cx)?;
+                let name: Option<String> = match n_fields {
+                    0 | 1 => None,
+                    _ => decoder.decode_with(cx)?,
+                };
+                let at = decoder.position();
+                if name
+                    .as_ref()
+                    .is_some_and(|name| name.len() > FILE_NAME_BYTES_MAX)
+                {
+                    return Err(Error::message("the name of a file is too long").at(at));
+                }
+                let name = name.map(String::into_boxed_str);
+                Some((Value::Artifact(artifact, name), n_fields.clamp(1, 2)))
+            }
             _ => None,
         })
     })
 }
 
 fn kind(decoder: &mut Decoder<'_>, depth_max: usize) -> Result<Type, Error> {
-    variant(decoder, |decoder, number| {
+    variant(decoder, |decoder, number, _| {
         Ok(match number {
-            0 => Some(Type::Text),
-            1 => Some(Type::Int),
-            2 => Some(Type::Float),
-            3 => Some(Type::Bool),
-            4 => Some(Type::Json),
-            5 => Some(Type::File),
-            6 => Some(Type::Directory),
+            0 => Some((Type::Text, 0)),
+            1 => Some((Type::Int, 0)),
+            2 => Some((Type::Float, 0)),
+            3 => Some((Type::Bool, 0)),
+            4 => Some((Type::Json, 0)),
+            5 => Some((Type::File, 0)),
+            6 => Some((Type::Directory, 0)),
             7 => {
                 let below = below(decoder, depth_max)?;
-                Some(Type::List(Box::new(kind(decoder, below)?)))
+                Some((Type::List(Box::new(kind(decoder, below)?)), 1))
             }
             _ => None,
         })
     })
 }
 
-/// A variant as the derived encoders write it: its number, and its fields in an array. `read` reads
-/// the first field, where the variant has one; fields of a later version are passed over.
+/// A variant as the derived encoders write it: its number, and its fields in an array. `read` gets the
+/// number of the variant and that of its fields, and says how many it has read; those of a later version
+/// are passed over.
 fn variant<'b, T>(
     decoder: &mut Decoder<'b>,
-    read: impl FnOnce(&mut Decoder<'b>, u32) -> Result<Option<T>, Error>,
+    read: impl FnOnce(&mut Decoder<'b>, u32, u64) -> Result<Option<(T, u64)>, Error>,
 ) -> Result<T, Error> {
     let at = decoder.position();
     if definite(decoder.array()?, decoder)? != 2 {
@@ -86,10 +102,9 @@ fn variant<'b, T>(
     let number = decoder.u32()?;
     let n_fields = definite(decoder.array()?, decoder)?;
     let first = decoder.position();
-    let Some(read) = read(decoder, number)? else {
+    let Some((read, n_read)) = read(decoder, number, n_fields)? else {
         return Err(Error::unknown_variant(number.into()).at(at));
     };
-    let n_read = u64::from(decoder.position() > first);
     if n_read > n_fields {
         return Err(Error::missing_value(0).at(first));
     }
@@ -130,7 +145,8 @@ mod tests {
             Value::Text("a\0b".into()),
             Value::List(vec![Value::Null, Value::List(vec![Value::Int(1)])]),
             Value::Map(BTreeMap::from([("k".to_owned(), Value::Int(i64::MIN))])),
-            Value::Artifact(artifact),
+            Value::Artifact(artifact, None),
+            Value::Artifact(artifact, Some("a.txt".into())),
         ];
         for value in values {
             let bytes = minicbor::to_vec(&value).unwrap();

@@ -241,7 +241,7 @@ fn gathered(process: &Process, source: Source) -> Value {
     let produced = instances.filter_map(|activity| {
         let artifact = process.output_of(model::ActivityId(activity.0), output)?;
         let item = definition.item_path(activity, NodeId(0));
-        Some((item, Value::Artifact(artifact)))
+        Some((item, Value::from(artifact)))
     });
     Value::Map(produced.collect())
 }

@@ -141,7 +141,7 @@ pub(crate) fn produced(process: &Process, source: Source) -> Option<Value> {
     match source {
         Source::Output { activity, output } => {
             let artifact = process.output_of(model::ActivityId(activity.0), output);
-            artifact.map(Value::Artifact)
+            artifact.map(Value::from)
         }
         Source::Input(input) => match process.inputs.get(input as usize) {
             Some(Value::Null) | None => None,

@@ -141,7 +141,7 @@ fn n_enough(
         | Value::Text(_)
         | Value::List(_)
         | Value::Map(_)
-        | Value::Artifact(_)) => {
+        | Value::Artifact(..)) => {
             let message = format!("a {}, not a whole number", other.type_name());
             return Err(fault(&message));
         }
@@ -189,7 +189,7 @@ fn keys(
             | Value::Float(_)
             | Value::List(_)
             | Value::Map(_)
-            | Value::Artifact(_)) => {
+            | Value::Artifact(..)) => {
                 let message = format!("a {}; text or a whole number", other.type_name());
                 return Err(fault(&message));
             }

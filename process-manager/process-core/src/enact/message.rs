@@ -143,7 +143,7 @@ pub(crate) fn laid(
         .collect();
     for input in &activity.inputs {
         let artifact = match produced(process, input.source) {
-            Some(Value::Artifact(artifact)) => artifact,
+            Some(Value::Artifact(artifact, _)) => artifact,
             Some(Value::List(items)) if input.path.ends_with('/') => {
                 laid.extend(listed(&input.path, input.source, &items));
                 continue;
@@ -189,7 +189,7 @@ pub(crate) fn laid(
 fn listed(directory: &str, source: Source, items: &[Value]) -> Vec<Laid> {
     let width = items.len().saturating_sub(1).to_string().len();
     let files = items.iter().enumerate().filter_map(|(place, item)| {
-        let Value::Artifact(artifact) = *item else {
+        let Value::Artifact(artifact, _) = *item else {
             return None;
         };
         let end = match artifact.kind {

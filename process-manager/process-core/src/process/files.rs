@@ -216,7 +216,7 @@ impl Process {
 
 fn holds(value: &Value, hash: Hash) -> bool {
     match value {
-        Value::Artifact(artifact) => artifact.hash == hash,
+        Value::Artifact(artifact, _) => artifact.hash == hash,
         Value::List(items) => items.iter().any(|item| holds(item, hash)),
         Value::Map(items) => items.values().any(|item| holds(item, hash)),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => false,

@@ -213,7 +213,7 @@ fn events() -> Vec<Event> {
         Event::Closed {
             phase: Phase::Completed,
             at: Wall(1_700_000_000_000_000),
-            outputs: vec![("file".to_owned(), Value::Artifact(artifact()))],
+            outputs: vec![("file".to_owned(), Value::from(artifact()))],
         },
         Event::Released,
         Event::Readied(vec![activity]),
@@ -238,7 +238,7 @@ fn events() -> Vec<Event> {
         planned(Some(Wall(1_700_000_000_000_000))),
         Event::Expanded(Box::new(Expanded {
             node: NodeId(2),
-            items: vec![Value::Text("x".to_owned()), Value::Artifact(artifact())],
+            items: vec![Value::Text("x".to_owned()), Value::from(artifact())],
             keys: vec!["one".to_owned(), "two".to_owned()],
             ..Expanded::default()
         })),

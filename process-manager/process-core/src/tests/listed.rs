@@ -41,7 +41,7 @@ fn paths(kind: Type, n_items: usize) -> Vec<String> {
         },
         ..artifact()
     };
-    let items = vec![Value::Artifact(item); n_items];
+    let items = vec![Value::from(item); n_items];
     bench.submit_as(wire::client::Submit {
         inputs: vec![("reads".to_owned(), Value::List(items))],
         ..submission(KEY, reads(kind))

@@ -209,7 +209,7 @@ fn files_cross_between_two_machines() {
     let status = client.finish(key);
     let (sums, all) = alone(file);
     assert_eq!(*value(&status, "sums"), Value::Text(sums));
-    let Value::Artifact(made) = *value(&status, "all") else {
+    let Value::Artifact(made, _) = *value(&status, "all") else {
         panic!("it is a file")
     };
     world.stop();

@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
             | Value::Text(_)
             | Value::List(_)
             | Value::Map(_)
-            | Value::Artifact(_) => {
+            | Value::Artifact(..) => {
                 let error = self.expected(at, "`true` or `false`");
                 self.add(error);
                 None
@@ -246,7 +246,7 @@ impl Reader<'_, '_> {
             | Value::Text(_)
             | Value::List(_)
             | Value::Map(_)
-            | Value::Artifact(_) => None,
+            | Value::Artifact(..) => None,
         };
         if status.is_none() {
             let error = self.expected(at, "an exit status");

@@ -46,7 +46,7 @@ fn holds_expression(value: &Value) -> bool {
         Value::Map(entries) => entries
             .iter()
             .any(|(name, value)| open(name) || holds_expression(value)),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Artifact(_) => {
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Artifact(..) => {
             false
         }
     }
@@ -55,7 +55,7 @@ fn holds_expression(value: &Value) -> bool {
 /// A value as the expression language writes it.
 fn write_literal(value: &Value, source: &mut String) {
     match value {
-        Value::Null | Value::Artifact(_) => source.push_str("null"),
+        Value::Null | Value::Artifact(..) => source.push_str("null"),
         Value::Bool(value) => source.push_str(&value.to_string()),
         Value::Int(number) => source.push_str(&number.to_string()),
         Value::Float(number) => source.push_str(&format!("{number:?}")),

@@ -75,12 +75,12 @@ fn files_in_values_are_found_at_any_depth() {
         bytes: Bytes(1),
     };
     let inner = vec![
-        ("a".to_owned(), Value::Artifact(artifact(1))),
+        ("a".to_owned(), Value::from(artifact(1))),
         ("b".to_owned(), Value::Text("x".to_owned())),
     ];
     let value = Value::List(vec![
         Value::Map(inner.into_iter().collect()),
-        Value::Artifact(artifact(2)),
+        Value::from(artifact(2)),
     ]);
     let mut found = Vec::new();
     artifacts_of(&value, &mut found);

@@ -43,6 +43,30 @@ pub(super) fn paths(text: &str, directories: bool) -> Result<Vec<String>, String
     }
 }
 
+/// The same for a pattern below a directory; the paths are from there.
+pub(super) fn beside(directory: &Path, text: &str) -> Result<Vec<String>, String> {
+    if !text.contains(['*', '?', '[']) || directory.join(text).exists() {
+        return Ok(vec![text.to_owned()]);
+    }
+    let parts: Vec<Part> = text.split('/').map(part).collect::<Result<_, _>>()?;
+    let mut found = Vec::new();
+    look(directory, &parts, false, DEPTH_MAX, &mut found)?;
+    let below = found.iter().filter_map(|path| {
+        let path = Path::new(path).strip_prefix(directory).ok()?;
+        path.to_str().map(str::to_owned)
+    });
+    let mut below: Vec<String> = below.collect();
+    below.sort();
+    below.dedup();
+    match below.is_empty() {
+        true => Err(format!(
+            "nothing matches {} beside the definition",
+            short(text)
+        )),
+        false => Ok(below),
+    }
+}
+
 fn part(text: &str) -> Result<Part, String> {
     if text == "**" {
         return Ok(Part::Deep);

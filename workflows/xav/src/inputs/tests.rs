@@ -121,3 +121,58 @@ fn a_path_is_looked_at_before_anything_is_stored() {
         InputValue::List(vec![given(Type::File, &[&file]); 2])
     );
 }
+
+#[test]
+fn files_beside_the_definition_are_the_defaults_of_inputs_that_are_not_given() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let directory = dir.path();
+    std::fs::create_dir(directory.join("data")).unwrap();
+    for name in ["data/b.txt", "data/a.txt", "one.txt"] {
+        std::fs::write(directory.join(name), name).unwrap();
+    }
+    let text = |text: &str| Value::Text(text.to_owned());
+    let default = |kind: Type, default: Value| Input {
+        default: Some(default),
+        ..input("x", kind)
+    };
+    let added = |input: Input| {
+        let mut given = Vec::new();
+        add_beside(directory, &[input], &mut given).map(|()| given)
+    };
+    let beside = |name: &str| InputValue::Beside {
+        directory: directory.to_owned(),
+        name: name.to_owned(),
+    };
+    let one = added(default(Type::File, text("one.txt"))).unwrap();
+    assert_eq!(one, [("x".to_owned(), beside("one.txt"))]);
+    let all = InputValue::List(vec![beside("data/a.txt"), beside("data/b.txt")]);
+    let found = added(default(list_of(Type::File), text("data/*.txt"))).unwrap();
+    assert_eq!(found, [("x".to_owned(), all)]);
+    let both = Value::List(vec![text("one.txt"), text("data/b*")]);
+    let found = added(default(list_of(Type::File), both)).unwrap();
+    let both = InputValue::List(vec![beside("one.txt"), beside("data/b.txt")]);
+    assert_eq!(found, [("x".to_owned(), both)]);
+    // A given input stays.
+    let mut given = vec![("x".to_owned(), InputValue::Value(text("given")))];
+    let none = default(Type::File, text("none.txt"));
+    add_beside(directory, std::slice::from_ref(&none), &mut given).unwrap();
+    assert_eq!(given.len(), 1);
+    let refused = added(none).unwrap_err();
+    let refused = refused.first().unwrap();
+    assert!(
+        refused.starts_with("input `x`: could not open `none.txt` of `default`"),
+        "{refused}"
+    );
+    let refused = added(default(list_of(Type::File), text("*.none"))).unwrap_err();
+    assert_eq!(
+        refused,
+        ["input `x`: nothing matches *.none beside the definition"]
+    );
+    // A link out of the directory would give away what nobody named.
+    std::os::unix::fs::symlink("/etc/passwd", directory.join("link")).unwrap();
+    let refused = added(default(Type::File, text("link"))).unwrap_err();
+    assert!(
+        refused[0].contains("leads out of the definition's directory"),
+        "{refused:?}"
+    );
+}

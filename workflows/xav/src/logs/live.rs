@@ -8,12 +8,12 @@ use model::{AttemptId, Definition, ProcessId};
 use wire::attempt::Tail;
 use wire::client::{Answer, AttemptStatus, Request, Status};
 
-use super::{named, wanted};
+use super::wanted;
 use crate::arguments::Logs;
 use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::location::Location;
-use crate::{screen, why};
+use crate::{chosen, screen, why};
 
 /// The pause between two requests for more output.
 const LOOK: Duration = Duration::from_millis(200);
@@ -83,7 +83,7 @@ impl Follow<'_> {
         let Some(name) = self.activity else {
             return Ok(false);
         };
-        let all = named(name, status, self.definition)?;
+        let all = chosen::named(name, status, self.definition)?;
         Ok(all.iter().all(|activity| why::is_over(activity.phase)))
     }
 

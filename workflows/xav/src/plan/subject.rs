@@ -227,7 +227,7 @@ fn of_definition(definition: Definition) -> Result<Graph, DagError> {
         labels,
         has_others,
         ..
-    } = groups::group(&definition);
+    } = groups::group(&definition, definition.activities());
     let activities = definition.activities();
     let named = |activity: ActivityId| Named {
         name: definition.node(activity.node()).label().into(),

@@ -10,7 +10,7 @@ use super::{ACTIVITIES_MAX, shown};
 use crate::text;
 
 /// Items of one body from which on they are folded: fewer are soon read.
-const FOLDED_FROM: usize = 10;
+pub(crate) const FOLDED_FROM: usize = 10;
 
 /// Items of one body that are told one by one, those that failed first: what more would say is in the
 /// counts.
@@ -92,7 +92,7 @@ fn first<'a>(items: &[&'a ActivityStatus]) -> Vec<&'a ActivityStatus> {
 }
 
 /// `2000 items: 1999 completed, 1 faulted`.
-fn counts(items: &[&ActivityStatus]) -> String {
+pub(crate) fn counts(items: &[&ActivityStatus]) -> String {
     let mut n_in: BTreeMap<&'static str, usize> = BTreeMap::new();
     for one in items {
         let word = match one.reused {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Definition, NodeId};
+use model::{ActivityId, Definition, Node, NodeId};
 use wire::client::{ActivityPhase, Status};
 
 use super::escape::visible;
@@ -54,38 +54,40 @@ pub(crate) struct Counts {
 }
 
 impl Controllers {
-    /// The place of a controller in [`Controllers::paths`].
-    pub(crate) fn path_of(&self, node: Option<NodeId>) -> usize {
-        node.and_then(|node| self.place_of.get(&node).copied())
+    /// The place of an activity's controller in [`Controllers::paths`].
+    pub(crate) fn path_of(&self, definition: &Definition, activity: ActivityId) -> usize {
+        let parent = definition.parent(definition.origin(activity.node()));
+        parent
+            .and_then(|node| self.place_of.get(&node).copied())
             .unwrap_or(0)
     }
 }
 
-/// Counts the activities of each controller.
+/// Counts the activities of each controller as it is written: one in a body has those of all items.
 pub(crate) fn tree(status: &Status, definition: &Definition) -> Controllers {
-    let n_nodes = definition.nodes().len();
-    let mut counts = vec![Counts::default(); n_nodes];
+    let nodes = &definition.draft().nodes;
+    let mut counts = vec![Counts::default(); nodes.len()];
     for one in &status.activities {
-        counts[one.activity.node().index()].add(one.phase);
+        let origin = definition.origin(one.activity.node());
+        counts[origin.index()].add(one.phase);
     }
     // A child has a larger number than its parent.
-    for index in (1..n_nodes).rev() {
+    for index in (1..nodes.len()).rev() {
         if let Some(parent) = definition.parent(NodeId(index as u32)) {
             let below = counts[index];
             counts[parent.index()].join(below);
         }
     }
-    let is_controller = |node: &NodeId| !definition.node(*node).children().is_empty();
-    let all = (0..n_nodes as u32).map(NodeId);
-    let n_controllers = all.clone().filter(is_controller).count();
-    let chosen = nearest(definition);
+    let n_controllers = nodes.iter().filter(|node| !node.children().is_empty());
+    let n_controllers = n_controllers.count();
+    let chosen = nearest(nodes);
     let mut shown = Vec::new();
     let mut open = vec![(NodeId(0), 0)];
     while let Some((node, depth)) = open.pop() {
         if !chosen.contains(&node) {
             continue;
         }
-        let one = definition.node(node);
+        let one = &nodes[node.index()];
         shown.push(Controller {
             label: visible(if node == NodeId(0) && one.name.is_empty() {
                 definition.name()
@@ -101,8 +103,9 @@ pub(crate) fn tree(status: &Status, definition: &Definition) -> Controllers {
     }
     let mut paths = vec![String::new()];
     let mut place_of = BTreeMap::new();
-    for &activity in definition.activities() {
-        if let Some(parent) = definition.parent(activity.node()) {
+    for (place, node) in nodes.iter().enumerate() {
+        let parent = definition.parent(NodeId(place as u32));
+        if let (Some(_), Some(parent)) = (node.activity(), parent) {
             place_of.entry(parent).or_insert_with(|| {
                 paths.push(path(definition, parent));
                 paths.len() - 1
@@ -118,11 +121,11 @@ pub(crate) fn tree(status: &Status, definition: &Definition) -> Controllers {
 }
 
 /// The controllers nearest the root.
-fn nearest(definition: &Definition) -> std::collections::BTreeSet<NodeId> {
+fn nearest(nodes: &[Node]) -> std::collections::BTreeSet<NodeId> {
     let mut chosen = std::collections::BTreeSet::new();
     let mut open = std::collections::VecDeque::from([NodeId(0)]);
     while let Some(node) = open.pop_front() {
-        let children = definition.node(node).children();
+        let children = nodes[node.index()].children();
         if children.is_empty() {
             continue;
         }
@@ -137,9 +140,14 @@ fn nearest(definition: &Definition) -> std::collections::BTreeSet<NodeId> {
 
 /// The names from below the root down; unnamed controllers by their kind.
 fn path(definition: &Definition, node: NodeId) -> String {
-    let path = definition.path(node);
-    let below = path.split_once('/').map_or("", |(_, below)| below);
-    let path = visible(below);
+    let mut names = Vec::new();
+    let mut at = node;
+    while let Some(parent) = definition.parent(at) {
+        names.push(definition.as_written(at).label());
+        at = parent;
+    }
+    names.reverse();
+    let path = visible(&names.join("/"));
     let n_chars = path.chars().count();
     if n_chars <= PATH_CHARS_MAX {
         return path;
@@ -149,7 +157,8 @@ fn path(definition: &Definition, node: NodeId) -> String {
 }
 
 impl Counts {
-    fn add(&mut self, phase: ActivityPhase) {
+    /// Counts an activity.
+    pub(crate) fn add(&mut self, phase: ActivityPhase) {
         self.all += 1;
         match phase {
             ActivityPhase::Completed => self.completed += 1,

@@ -1,8 +1,9 @@
 //! The numbers as the page's script reads them: columns of plain arrays, so that 10,000 activities
-//! are a megabyte.
+//! are a megabyte. A list of items has one lane and one row for each activity of their body.
 //!
 //! Times are microseconds since the submission; -1 stands for what is not there.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::figures::{Bar, Report, reason_code};
@@ -22,6 +23,7 @@ pub(crate) fn data(report: &Report) -> Value {
         "hasOthers": report.groups.has_others,
         "paths": report.controllers.paths,
         "machines": machines(report),
+        "items": items(report),
         "activities": activities(report),
         "bars": bars(report),
         "plan": plan(report),
@@ -43,6 +45,20 @@ fn machines(report: &Report) -> Value {
             })
         })
         .collect()
+}
+
+/// The folded activities: a lane for each that has one.
+fn items(report: &Report) -> Value {
+    let items = report.folded.items.iter();
+    let one = items.map(|one| {
+        json!({
+            "name": one.name,
+            "group": one.group,
+            "times": one.line.iter().map(|(at, _)| *at).collect::<Vec<u64>>(),
+            "held": one.line.iter().map(|(_, n)| rounded(*n)).collect::<Vec<Value>>(),
+        })
+    });
+    one.collect()
 }
 
 fn activities(report: &Report) -> Value {
@@ -70,12 +86,13 @@ fn activities(report: &Report) -> Value {
     json!({
         "states": states,
         "name": rows.iter().map(|row| row.name.as_str()).collect::<Vec<&str>>(),
-        "path": rows.iter().map(|row| row.path).collect::<Vec<usize>>(),
-        "group": report.groups.of,
-        "state": state,
-        "plan": rows.iter().map(|row| or_none(row.planned)).collect::<Vec<i64>>(),
-        "last": rows.iter().map(|row| or_none(row.last)).collect::<Vec<i64>>(),
-        "tries": rows.iter().map(|row| row.n_attempts).collect::<Vec<usize>>(),
+        "path": column(rows.iter().map(|row| row.path)),
+        "group": column(report.groups.of.iter()),
+        "items": column(report.folded.of.iter().map(|place| or_none(*place))),
+        "state": column(state.iter()),
+        "plan": column(rows.iter().map(|row| or_none(row.planned))),
+        "last": column(rows.iter().map(|row| or_none(row.last))),
+        "tries": column(rows.iter().map(|row| row.n_attempts)),
         "reused": reused,
     })
 }
@@ -96,16 +113,16 @@ fn bars(report: &Report) -> Value {
         .collect();
     json!({
         "states": states,
-        "activity": bars.iter().map(|bar| bar.activity).collect::<Vec<usize>>(),
-        "number": bars.iter().map(|bar| bar.number).collect::<Vec<u32>>(),
-        "machine": bars.iter().map(|bar| bar.machine).collect::<Vec<usize>>(),
-        "slots": bars.iter().map(|bar| slots(&bar.slots)).collect::<Vec<Value>>(),
-        "start": bars.iter().map(|bar| bar.start).collect::<Vec<u64>>(),
-        "wall": bars.iter().map(|bar| bar.length()).collect::<Vec<u64>>(),
-        "cpu": bars.iter().map(|bar| bar.cpu.0).collect::<Vec<u64>>(),
-        "memory": bars.iter().map(|bar| bar.peak_memory.0).collect::<Vec<u64>>(),
-        "pid": bars.iter().map(|bar| bar.pid).collect::<Vec<u32>>(),
-        "state": state,
+        "activity": column(bars.iter().map(|bar| bar.activity)),
+        "number": column(bars.iter().map(|bar| bar.number)),
+        "machine": column(bars.iter().map(|bar| bar.machine)),
+        "slots": column(bars.iter().map(|bar| slots(&bar.slots))),
+        "start": column(bars.iter().map(|bar| bar.start)),
+        "wall": column(bars.iter().map(|bar| bar.length())),
+        "cpu": column(bars.iter().map(|bar| bar.cpu.0)),
+        "memory": column(bars.iter().map(|bar| bar.peak_memory.0)),
+        "pid": column(bars.iter().map(|bar| bar.pid)),
+        "state": column(state.iter()),
         "isRunning": places(bars, |bar| bar.is_running),
         "hasFailed": places(bars, Bar::has_failed),
         "wasStopped": places(bars, Bar::was_stopped),
@@ -117,11 +134,11 @@ fn plan(report: &Report) -> Value {
     let bars = &report.plan.bars;
     json!({
         "isOrderOnly": report.plan.is_order_only,
-        "activity": bars.iter().map(|bar| bar.activity).collect::<Vec<usize>>(),
-        "machine": bars.iter().map(|bar| bar.machine).collect::<Vec<usize>>(),
-        "slots": bars.iter().map(|bar| slots(&bar.slots)).collect::<Vec<Value>>(),
-        "start": bars.iter().map(|bar| bar.start).collect::<Vec<u64>>(),
-        "wall": bars.iter().map(|bar| bar.end - bar.start).collect::<Vec<u64>>(),
+        "activity": column(bars.iter().map(|bar| bar.activity)),
+        "machine": column(bars.iter().map(|bar| bar.machine)),
+        "slots": column(bars.iter().map(|bar| slots(&bar.slots))),
+        "start": column(bars.iter().map(|bar| bar.start)),
+        "wall": column(bars.iter().map(|bar| bar.end - bar.start)),
     })
 }
 
@@ -135,6 +152,17 @@ fn chain(report: &Report) -> Value {
         "reason": reasons.iter().map(|(code, _)| *code).collect::<Vec<u8>>(),
         "of": reasons.iter().map(|(_, bar)| or_none(*bar)).collect::<Vec<i64>>(),
     })
+}
+
+/// A column; one in which all is the same is a value and how often it is there, since many are so.
+fn column<T: Serialize>(values: impl Iterator<Item = T>) -> Value {
+    let values: Vec<Value> = values.map(|value| json!(value)).collect();
+    match values.split_first() {
+        Some((first, rest)) if !rest.is_empty() && rest.iter().all(|value| value == first) => {
+            json!({ "all": first, "n": values.len() })
+        }
+        Some(_) | None => Value::Array(values),
+    }
 }
 
 /// One slot as a number, several as a list.

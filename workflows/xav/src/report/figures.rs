@@ -1,6 +1,8 @@
 //! All numbers of the page, from what a process manager tells of a process. Pure: the same status
 //! gives the same numbers. The page's script computes none of them, it draws.
 
+use std::collections::BTreeMap;
+
 use model::{ActivityId, Bytes, Definition, ResourceId, Span, Wall};
 use wire::client::{ActivityPhase, AttemptStatus, Status};
 
@@ -9,6 +11,7 @@ use super::controllers::{self, Controllers};
 use super::escape::visible;
 use super::fault_text::{self, FaultText};
 use super::groups::{self, Groups};
+use super::items::Folded;
 use super::lanes;
 use super::usage::{self, Usage};
 use crate::json::{cpu, machine_of, makespan};
@@ -54,6 +57,8 @@ pub(crate) struct Report {
     pub(crate) plan: Plan,
     /// Colours.
     pub(crate) groups: Groups,
+    /// The activities of bodies with many items.
+    pub(crate) folded: Folded,
     /// The use by each group, in the order of [`Groups::labels`].
     pub(crate) shares: Vec<Share>,
     /// The critical path of the run, the first step first.
@@ -218,15 +223,20 @@ impl Report {
             .map(|machine| machine.n_slots)
             .sum();
         let held: u64 = machines.iter().map(|machine| machine.usage.held.0).sum();
+        // Their order is that of the tree, in which the copies of a body stand together.
+        let places = status.activities.iter().zip(0..);
+        let places: BTreeMap<ActivityId, usize> =
+            places.map(|(one, place)| (one.activity, place)).collect();
         let known = chain::Known {
             graph: definition.graph(),
             bars: &bars,
-            place_of: &|id| place_of(status, id),
+            place_of: &|id| places.get(&id).copied(),
             n_activities: activities.len(),
             freed_by: &freed_by,
         };
         let (chain, longest) = (chain::chain(&known), chain::longest(&known));
-        let groups = groups::group(definition);
+        let ids: Vec<ActivityId> = (status.activities.iter()).map(|one| one.activity).collect();
+        let groups = groups::group(definition, &ids);
         Report {
             state: state(status, look),
             took: makespan(&status.summary),
@@ -239,6 +249,7 @@ impl Report {
                 .then(|| held as f64 / (u64::from(n_slots) as f64 * until as f64)),
             n_failed: bars.iter().filter(|bar| bar.has_failed()).count(),
             shares: shares(&groups, &bars, &chain),
+            folded: Folded::of(status, definition, &bars, &groups.of, until),
             machines,
             activities,
             bars,
@@ -283,14 +294,6 @@ fn state(status: &Status, look: Look) -> &'static str {
     } else {
         "interrupted"
     }
-}
-
-/// The place of an activity in a status, whose activities are in the order of their ids.
-fn place_of(status: &Status, id: ActivityId) -> Option<usize> {
-    status
-        .activities
-        .binary_search_by_key(&id, |one| one.activity)
-        .ok()
 }
 
 /// Everything that started, by its start. Machines and slots are not known yet.
@@ -381,8 +384,8 @@ fn rows(
         .activities
         .iter()
         .map(|one| Row {
-            name: visible(&definition.node(one.activity.node()).name),
-            path: controllers.path_of(definition.parent(one.activity.node())),
+            name: visible(&definition.name_of(one.activity.node())),
+            path: controllers.path_of(definition, one.activity),
             state: word(one.phase, one.reused.is_some(), status, look),
             planned: None,
             last: None,

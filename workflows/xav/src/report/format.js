@@ -3,6 +3,13 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const { activities, bars, plan, chain, machines } = data;
 
+// A column in which all is the same is told as one value.
+for (const table of [activities, bars, plan]) {
+  for (const [name, column] of Object.entries(table)) {
+    if (column !== null && typeof column === "object" && !Array.isArray(column)) table[name] = Array(column.n).fill(column.all);
+  }
+}
+
 /** Lists of [index, value...] as a map. */
 const byIndex = (list) => new Map(list.map(([index, ...rest]) => [index, rest]));
 const exits = byIndex(bars.exits);

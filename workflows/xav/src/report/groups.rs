@@ -1,7 +1,7 @@
 //! Groups of activities with one colour: those below one controller, or, where controllers have no names
 //! and so say nothing, those whose names differ in a number only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, Definition, NodeId};
 
@@ -26,7 +26,7 @@ pub(crate) struct Groups {
     pub(crate) by: By,
     /// Their names for people.
     pub(crate) labels: Vec<String>,
-    /// The group of each activity, in the order of the definition's activities.
+    /// The group of each activity, in the order in which they were given.
     pub(crate) of: Vec<usize>,
     /// True if the last group is all that has no colour of its own.
     pub(crate) has_others: bool,
@@ -35,31 +35,38 @@ pub(crate) struct Groups {
 /// The key by which activities are grouped, in the order of the definition.
 type Key = (u32, String);
 
-/// Groups the activities of a definition.
-pub(crate) fn group(definition: &Definition) -> Groups {
-    let says_something = |keys: &[Key]| keys.iter().any(|key| *key != keys[0]) && !keys.is_empty();
-    match by_controller(definition) {
-        Some(keys) if says_something(&keys) => {
-            gather(By::Controller, &keys, || visible(definition.name()))
+/// Groups the activities of a definition, which are given in the order of [`Groups::of`].
+pub(crate) fn group(definition: &Definition, activities: &[ActivityId]) -> Groups {
+    // All items of an activity have one colour, so each is looked at as it is written.
+    let origins: Vec<NodeId> = (activities.iter())
+        .map(|activity| definition.origin(activity.node()))
+        .collect();
+    let written: BTreeSet<NodeId> = origins.iter().copied().collect();
+    let written: Vec<NodeId> = written.into_iter().collect();
+    let place = |node: &NodeId| written.binary_search(node).unwrap_or(0);
+    let name_of_all = || visible(definition.name());
+    let (by, keys) = match by_controller(definition, &written) {
+        Some(keys) if keys.iter().any(|key| *key != keys[0]) => (By::Controller, keys),
+        Some(_) | None => {
+            let name = |node: &NodeId| (0, visible(stem(definition.plain_name(*node))));
+            (By::Name, written.iter().map(name).collect())
         }
-        _ => {
-            let name = |activity: &ActivityId| definition.node(activity.node()).name.as_str();
-            group_names(definition.activities().iter().map(name), definition.name())
-        }
-    }
+    };
+    let of_each: Vec<&Key> = origins.iter().map(|node| &keys[place(node)]).collect();
+    gather(by, &of_each, name_of_all)
 }
 
 /// Groups activities of which only the names are known.
 pub(crate) fn group_names<'a>(names: impl Iterator<Item = &'a str>, process: &str) -> Groups {
     let keys: Vec<Key> = names.map(|name| (0, visible(stem(name)))).collect();
-    gather(By::Name, &keys, || visible(process))
+    let of_each: Vec<&Key> = keys.iter().collect();
+    gather(By::Name, &of_each, || visible(process))
 }
 
 /// The named controller of each activity, as near as the number of colours allows; none where no
 /// controller but the root has a name.
-fn by_controller(definition: &Definition) -> Option<Vec<Key>> {
-    let lines: Vec<Vec<NodeId>> = definition
-        .activities()
+fn by_controller(definition: &Definition, activities: &[NodeId]) -> Option<Vec<Key>> {
+    let lines: Vec<Vec<NodeId>> = activities
         .iter()
         .map(|activity| named_above(definition, *activity))
         .collect();
@@ -70,7 +77,7 @@ fn by_controller(definition: &Definition) -> Option<Vec<Key>> {
         .filter(|&depth| depth > 0)?;
     let at_depth = |depth: usize| -> Vec<Key> {
         let key = |line: &Vec<NodeId>| match line.get(..depth.min(line.len())) {
-            Some([.., node]) => (node.0, visible(definition.node(*node).label())),
+            Some([.., node]) => (node.0, visible(definition.as_written(*node).label())),
             Some([]) | None => (0, visible(definition.name())),
         };
         lines.iter().map(key).collect()
@@ -84,12 +91,12 @@ fn by_controller(definition: &Definition) -> Option<Vec<Key>> {
 }
 
 /// The named controllers around an activity but the root, from the root down.
-fn named_above(definition: &Definition, activity: ActivityId) -> Vec<NodeId> {
+fn named_above(definition: &Definition, activity: NodeId) -> Vec<NodeId> {
     let mut above = Vec::new();
-    let mut at = definition.parent(activity.node());
+    let mut at = definition.parent(activity);
     while let Some(node) = at {
         at = definition.parent(node);
-        if at.is_some() && !definition.node(node).name.is_empty() {
+        if at.is_some() && !definition.as_written(node).name.is_empty() {
             above.push(node);
         }
     }
@@ -114,9 +121,9 @@ fn stem(name: &str) -> &str {
 }
 
 /// Gives the largest groups colours, in the order in which they stand in the definition.
-fn gather(by: By, keys: &[Key], name_of_all: impl FnOnce() -> String) -> Groups {
+fn gather(by: By, keys: &[&Key], name_of_all: impl FnOnce() -> String) -> Groups {
     let mut sizes: BTreeMap<&Key, (usize, usize)> = BTreeMap::new();
-    for (index, key) in keys.iter().enumerate() {
+    for (index, &key) in keys.iter().enumerate() {
         sizes.entry(key).or_insert((index, 0)).1 += 1;
     }
     // The first place of each, its size, and what it is.
@@ -147,7 +154,7 @@ fn gather(by: By, keys: &[Key], name_of_all: impl FnOnce() -> String) -> Groups 
         labels,
         of: keys
             .iter()
-            .map(|key| place.get(key).copied().unwrap_or(GROUPS_MAX))
+            .map(|&key| place.get(key).copied().unwrap_or(GROUPS_MAX))
             .collect(),
         has_others,
     }

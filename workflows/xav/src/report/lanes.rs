@@ -38,7 +38,9 @@ pub(crate) fn pack(
     let name = machine_of(status);
     let cores = |activity: usize| {
         let id = status.activities[activity].activity;
-        definition.activity(id).map_or(1, |one| one.cores.max(1))
+        definition
+            .activity_as_written(id)
+            .map_or(1, |one| one.cores.max(1))
     };
     let planned = |activity: usize| status.activities[activity].planned;
     for bar in &mut plan.bars {

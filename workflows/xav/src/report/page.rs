@@ -12,12 +12,13 @@ use super::escape::{html, json};
 use super::fault_text::FaultText;
 use super::figures::Report;
 use super::groups::By;
-use super::tables::{colour, controllers, resources};
+use super::tables::{colour, controllers, items, resources};
 use crate::text;
 
 const STYLE: &str = include_str!("report.css");
-const SCRIPT: [&str; 4] = [
+const SCRIPT: [&str; 5] = [
     include_str!("format.js"),
+    include_str!("marks.js"),
     include_str!("timeline.js"),
     include_str!("table.js"),
     include_str!("report.js"),
@@ -50,6 +51,7 @@ pub(crate) fn page(subject: &Subject<'_>, report: &Report) -> String {
         head(subject, report),
         faults(report),
         timeline(report),
+        items(report),
         critical(report),
         activities(report),
         resources(report),
@@ -319,6 +321,15 @@ fn timeline(report: &Report) -> String {
                 "The strip on top is the critical path; outlined bars lie on it.",
                 "Where and when each attempt really ran",
             ),
+            match report.folded.items.is_empty() {
+                true => String::new(),
+                false => figure(
+                    "items",
+                    "Items",
+                    "A lane for each activity that runs for many items: the slots that they hold.",
+                    "How many slots the items of each activity held over time",
+                ),
+            },
             figure(
                 "busy",
                 "Slots in use",
@@ -397,15 +408,21 @@ fn activities(report: &Report) -> String {
 <form class=\"tools\" id=\"filters\">\n\
 <label>Find <input type=\"search\" name=\"words\" autocomplete=\"off\" spellcheck=\"false\"></label>\n\
 <label>State <select name=\"state\"><option value=\"\">all</option></select></label>\n\
-<span class=\"label\" id=\"found\" aria-live=\"polite\">{}</span>\n</form>\n\
+{of_items}<span class=\"label\" id=\"found\" aria-live=\"polite\">{all}</span>\n</form>\n\
 <div id=\"table\"></div>\n</section>\n",
-        counted_as(report.activities.len() as u64, "activity", "activities")
+        all = counted_as(report.activities.len() as u64, "activity", "activities"),
+        of_items = match report.folded.items.is_empty() {
+            true => "",
+            false => {
+                "<label>Items of <select name=\"items\"><option value=\"\">all</option></select></label>\n"
+            }
+        },
     )
 }
 
 fn foot(subject: &Subject<'_>) -> String {
     format!(
-        "</main>\n<footer><p>PlanResult by xav {} on {}. Times in charts count from the submission.</p></footer>\n",
+        "</main>\n<footer><p>Made by xav {} on {}. Times in charts count from the submission.</p></footer>\n",
         env!("CARGO_PKG_VERSION"),
         moment(subject.now)
     )

@@ -89,6 +89,15 @@ if (steps) {
 
 // Filters.
 const form = document.getElementById("filters");
+const ofItems = form.elements.items;
+if (ofItems) {
+  data.items.forEach((items, place) => ofItems.append(element("option", { value: String(place) }, items.name)));
+  document.querySelectorAll("[data-items]").forEach((button) => button.addEventListener("click", () => {
+    ofItems.value = button.dataset.items;
+    filter();
+    form.scrollIntoView();
+  }));
+}
 const tally = new Map();
 activities.state.forEach((state) => tally.set(state, (tally.get(state) || 0) + 1));
 [...tally].sort(([a], [b]) => STATES_ORDER.indexOf(activities.states[a]) - STATES_ORDER.indexOf(activities.states[b]))
@@ -96,8 +105,10 @@ activities.state.forEach((state) => tally.set(state, (tally.get(state) || 0) + 1
 function filter() {
   const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
   const state = form.elements.state.value;
+  const items = ofItems ? ofItems.value : "";
   main.filter((activity) => {
     if (state !== "" && String(activities.state[activity]) !== state) return false;
+    if (items !== "" && String(activities.items[activity]) !== items) return false;
     if (words.length === 0) return true;
     const bar = lastOf(activity);
     const text = [activities.name[activity], data.paths[activities.path[activity]], stateName(activity),

@@ -1,5 +1,7 @@
 //! The tables that need no script: what was used of machines and by activities, and the controllers.
 
+use model::{Bytes, Span};
+
 use super::amounts::{counted_as, grouped, percent};
 use super::controllers::Counts;
 use super::escape::html;
@@ -78,6 +80,76 @@ pub(crate) fn resources(report: &Report) -> String {
         "<section aria-labelledby=\"resources\">\n<h2 id=\"resources\">Resources used</h2>\n\
 {machines}{groups}</section>\n"
     )
+}
+
+/// The activities that run for many items, a row for all items together.
+pub(crate) fn items(report: &Report) -> String {
+    if report.folded.items.is_empty() {
+        return String::new();
+    }
+    let number = |n: usize| grouped(n as u64);
+    let rows: Vec<Vec<String>> = (report.folded.items.iter().enumerate())
+        .map(|(place, one)| {
+            let measured = |span: Span| match one.n_ended {
+                0 => String::new(),
+                _ => text::span(span),
+            };
+            let counts = one.counts;
+            let n_open = counts.all - counts.completed - counts.faulted - counts.skipped;
+            let failed = match counts.faulted {
+                0 => "0".to_owned(),
+                n => format!("<span class=\"word-faulted\">{}</span>", number(n)),
+            };
+            vec![
+                format!(
+                    "<span class=\"swatch {}\"></span>\
+<button type=\"button\" data-items=\"{place}\">{}</button>",
+                    colour(report, one.group),
+                    html(&one.name)
+                ),
+                number(counts.all),
+                number(counts.completed),
+                failed,
+                number(counts.running),
+                number(n_open - counts.running),
+                number(counts.skipped),
+                measured(one.shortest),
+                one.mean().map(text::span).unwrap_or_default(),
+                measured(one.longest),
+                measured(one.cpu),
+                measured_memory(one.peak_memory),
+            ]
+        })
+        .collect();
+    let heads = [
+        "Activity",
+        "Items",
+        "Completed",
+        "Faulted",
+        "Running",
+        "Waiting",
+        "Not run",
+        "Shortest",
+        "Mean",
+        "Longest",
+        "CPU",
+        "Peak memory",
+    ];
+    format!(
+        "<section aria-labelledby=\"items-of\">\n<h2 id=\"items-of\">Items</h2>\n{}</section>\n",
+        table(
+            "Activities that run for many items; press one to see its items below",
+            &heads,
+            &rows
+        )
+    )
+}
+
+fn measured_memory(bytes: Bytes) -> String {
+    match bytes {
+        Bytes::ZERO => String::new(),
+        bytes => text::bytes(bytes),
+    }
 }
 
 /// A table whose first column names its rows; the cells are HTML.

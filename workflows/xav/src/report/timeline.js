@@ -8,6 +8,8 @@ const STRIP = 12; // The critical path above the run.
 const ROWS = 340; // What the rows of one chart should take together.
 const BUSY = 56; // One machine's line of slots in use.
 const MACHINES_DRAWN = 6; // With more machines, one line stands for all.
+const LANE = 26; // The items of one activity.
+const lanes = data.items.filter((items) => items.times.length > 0);
 
 /** Distances between the lines of the axis, in microseconds: from one of them to a week. */
 const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((unit) => [1, 2, 5].map((n) => n * unit))
@@ -49,7 +51,7 @@ class Timeline {
     this.group = null;
     this.isCriticalOnly = false;
     this.picked = null;
-    this.charts = ["plan", "run", "busy"].flatMap((id) => {
+    this.charts = ["plan", "run", "items", "busy"].flatMap((id) => {
       const canvas = document.getElementById(id);
       return canvas ? [this.chart(id, canvas)] : [];
     });
@@ -73,13 +75,15 @@ class Timeline {
 
   chart(id, canvas) {
     const of = id === "plan" ? plan : bars;
-    const { rows, first } = rowsOf(of);
+    const hasRows = id === "plan" || id === "run";
+    const { rows, first } = hasRows ? rowsOf(of) : { rows: [], first: [] };
     const height = Math.max(2, Math.min(26, Math.floor(ROWS / Math.max(1, rows.length))));
     const apart = rows.length > 150 ? 2 : 4;
     const chart = { id, canvas, of, rows, first, row: height, apart, strip: id === "run" && chain.bar.length ? STRIP + 6 : 0 };
     chart.end = id === "plan" ? plan.start.reduce((end, _, bar) => Math.max(end, endOf(plan, bar)), 0) : data.until;
     const busy = machines.length > MACHINES_DRAWN ? 1 : machines.length;
-    chart.height = AXIS + (id === "busy" ? busy * (BUSY + 8) : chart.strip + rows.length * height + apart * (machines.length - 1)) + 2;
+    const drawn = id === "items" ? lanes.length * LANE : id === "busy" ? busy * (BUSY + 8) : chart.strip + rows.length * height + apart * (machines.length - 1);
+    chart.height = AXIS + drawn + 2;
     canvas.style.height = `${chart.height}px`;
     this.listen(chart);
     return chart;
@@ -234,7 +238,7 @@ class Timeline {
 
   /** The bar at a place, and how many others share its pixel. */
   find(chart, x, y) {
-    if (chart.id === "busy" || x < chart.left - 2) return null;
+    if (chart.id === "busy" || chart.id === "items" || x < chart.left - 2) return null;
     const near = (this.view[1] - this.view[0]) / (chart.width - chart.left) * 3;
     const time = this.time(chart, x);
     let row = null;
@@ -328,6 +332,7 @@ class Timeline {
     c.rect(chart.left, 0, chart.width - chart.left + 1, height);
     c.clip();
     if (chart.id === "busy") this.busy(c, chart, x);
+    else if (chart.id === "items") this.lanes(c, chart, x);
     else {
       if (chart.strip) this.strip(c, chart, x);
       chart.rows.forEach((row, place) => this.bars(c, chart, x, row, this.top(chart, place), chart.row));
@@ -520,26 +525,42 @@ class Timeline {
       c.lineTo(chart.width, high(machine.slots));
       c.stroke();
       c.setLineDash([]);
-      const [first, end] = [Math.max(chart.left, Math.floor(x(0))), Math.min(chart.width, x(data.until))];
-      if (end <= first) return;
-      c.beginPath();
-      c.moveTo(first, bottom);
-      const mean = meanOf(machine);
-      for (let px = first; px < end; px += 1) {
-        const n = mean(this.time(chart, px), this.time(chart, Math.min(end, px + 1)));
-        c.lineTo(px, high(n));
-        c.lineTo(Math.min(end, px + 1), high(n));
-      }
-      c.lineTo(end, bottom);
-      c.closePath();
-      c.globalAlpha = 0.3;
-      c.fillStyle = this.colours.accent;
-      c.fill();
-      c.globalAlpha = 1;
-      c.strokeStyle = this.colours.accent;
-      c.lineWidth = 1;
-      c.stroke();
+      this.area(c, chart, x, machine, bottom, high, this.colours.accent, 0.3);
     });
+  }
+
+  /** Slots that the items of each activity hold, a lane each. */
+  lanes(c, chart, x) {
+    lanes.forEach((items, place) => {
+      const bottom = AXIS + (place + 1) * LANE - 3;
+      const most = items.held.reduce((a, b) => Math.max(a, b), 1);
+      const isFaint = this.group !== null && this.group !== items.group;
+      this.area(c, chart, x, items, bottom, (n) => bottom - (LANE - 6) * n / most, this.groups[items.group], isFaint ? 0.13 : 0.7);
+    });
+  }
+
+  /** Held slots over time as an area, a mean for each pixel. */
+  area(c, chart, x, line, bottom, high, colour, strength) {
+    const [first, end] = [Math.max(chart.left, Math.floor(x(0))), Math.min(chart.width, x(data.until))];
+    if (end <= first) return;
+    c.beginPath();
+    c.moveTo(first, bottom);
+    const mean = meanOf(line);
+    for (let px = first; px < end; px += 1) {
+      const n = mean(this.time(chart, px), this.time(chart, Math.min(end, px + 1)));
+      c.lineTo(px, high(n));
+      c.lineTo(Math.min(end, px + 1), high(n));
+    }
+    c.lineTo(end, bottom);
+    c.closePath();
+    c.globalAlpha = strength;
+    c.fillStyle = colour;
+    c.fill();
+    c.globalAlpha = Math.min(1, strength * 3);
+    c.strokeStyle = colour;
+    c.lineWidth = 1;
+    c.stroke();
+    c.globalAlpha = 1;
   }
 
   /** What the rows are. */
@@ -563,6 +584,10 @@ class Timeline {
       });
       return;
     }
+    if (chart.id === "items") {
+      lanes.forEach((items, place) => write(items.name, AXIS + (place + 0.5) * LANE));
+      return;
+    }
     if (chart.strip) write(isNarrow ? "path" : "critical path", AXIS + STRIP / 2);
     machines.forEach((machine, index) => {
       const top = this.top(chart, chart.first[index]);
@@ -576,74 +601,4 @@ class Timeline {
       }
     });
   }
-}
-
-/** Bars that are thinner than a pixel, added up a pixel at a time. */
-class Thin {
-  constructor(c, y, tall, colours) {
-    Object.assign(this, { c, y, tall, colours, pixel: null, covered: colours.map(() => 0) });
-  }
-
-  add(left, right, group) {
-    // However short it is, it is to be seen.
-    const end = Math.max(right, left + 0.35);
-    for (let at = Math.floor(left); at < end; at += 1) {
-      if (this.pixel !== at) {
-        this.end();
-        this.pixel = at;
-      }
-      this.covered[group] += Math.min(end, at + 1) - Math.max(left, at);
-    }
-  }
-
-  end() {
-    if (this.pixel === null) return;
-    const all = this.covered.reduce((sum, one) => sum + one, 0);
-    const most = this.covered.indexOf(Math.max(...this.covered));
-    this.c.globalAlpha = Math.min(1, 0.3 + 0.7 * all);
-    this.c.fillStyle = this.colours[most];
-    this.c.fillRect(this.pixel, this.y, 1, this.tall);
-    this.c.globalAlpha = 1;
-    this.covered.fill(0);
-    this.pixel = null;
-  }
-}
-
-/** Whether dark text is read better on a colour, which is written `#rrggbb`. */
-function isBright(colour) {
-  const part = (at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2;
-  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5) > 0.2;
-}
-
-/** All machines as one. */
-function sumOf(all) {
-  const changes = [];
-  for (const machine of all) {
-    machine.held.forEach((held, at) => changes.push([machine.times[at], held - (machine.held[at - 1] ?? 0)]));
-  }
-  changes.sort(([a], [b]) => a - b);
-  let held = 0;
-  const sum = { name: "all machines", slots: 0, times: [], held: [] };
-  all.forEach((machine) => { sum.slots += machine.slots; });
-  for (const [time, change] of changes) {
-    held += change;
-    sum.times.push(time);
-    sum.held.push(held);
-  }
-  return sum;
-}
-
-/** The mean of held slots between two times. They are asked for in order. */
-function meanOf({ times, held }) {
-  let at = 0;
-  return (from, to) => {
-    while (at + 1 < times.length && times[at + 1] <= from) at += 1;
-    let [sum, place] = [0, at];
-    while (place < times.length && times[place] < to) {
-      const end = Math.min(to, times[place + 1] ?? Infinity);
-      sum += held[place] * Math.max(0, end - Math.max(from, times[place]));
-      place += 1;
-    }
-    return sum / Math.max(1e-9, to - from);
-  };
 }

@@ -51,12 +51,30 @@ pub(crate) fn usage<'a>(bars: impl Iterator<Item = &'a Bar>, n_slots: u32, until
     if all > 0.0 {
         used.utilisation = used.held.0 as f64 / all;
     }
-    used.line = if steps.len() <= POINTS_MAX {
+    used.line = line(&steps, until, POINTS_MAX);
+    used
+}
+
+/// Slots that attempts hold from each time on, in at most so many points.
+pub(crate) fn slots_held<'a>(
+    bars: impl Iterator<Item = &'a Bar>,
+    until: u64,
+    n_points_max: usize,
+) -> Vec<(u64, f64)> {
+    let changes = bars.flat_map(|bar| {
+        let n_held = bar.slots.len() as i64;
+        [(bar.start, n_held), (bar.end, -n_held)]
+    });
+    line(&steps(changes.collect()), until, n_points_max)
+}
+
+/// The steps as they are, or, where they are too many, means of as many equal lengths of time.
+fn line(steps: &[(u64, i64)], until: u64, n_points_max: usize) -> Vec<(u64, f64)> {
+    if steps.len() <= n_points_max {
         steps.iter().map(|&(at, n)| (at, n as f64)).collect()
     } else {
-        means(&steps, until, POINTS_MAX)
-    };
-    used
+        means(steps, until, n_points_max)
+    }
 }
 
 /// Held slots from each time on at which they change.

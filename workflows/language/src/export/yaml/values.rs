@@ -52,7 +52,7 @@ pub(super) fn expression(expression: &Expression) -> String {
 /// A value in the form that JSON and YAML share.
 pub(super) fn value(of: &Value) -> String {
     match of {
-        Value::Null | Value::Artifact(_) => "null".to_owned(),
+        Value::Null | Value::Artifact(..) => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Float(number) => float(*number),

@@ -43,7 +43,7 @@ fn paths_begin_below_the_process() {
     let tree = tree(&status(), &definition);
     assert_eq!(tree.paths, ["", "", "parallel/left", "parallel/right"]);
     let a1 = definition.activities()[2];
-    let path = tree.path_of(definition.parent(a1.node()));
+    let path = tree.path_of(&definition, a1);
     assert_eq!(tree.paths[path], "parallel/left");
 }
 

@@ -11,9 +11,13 @@ fn flat(names: &[&str]) -> Definition {
     ))
 }
 
+fn grouped(definition: &Definition) -> Groups {
+    group(definition, definition.activities())
+}
+
 #[test]
 fn named_controllers_are_the_groups() {
-    let groups = group(&definition());
+    let groups = grouped(&definition());
     assert_eq!(groups.by, By::Controller);
     assert_eq!(groups.labels, ["fork", "left", "right"]);
     assert_eq!(groups.of, [0, 1, 1, 2, 0]);
@@ -32,14 +36,14 @@ fn too_many_controllers_are_joined_in_those_around_them() {
         branch("x"),
         branch("y")
     );
-    let groups = group(&compiled(&text));
+    let groups = grouped(&compiled(&text));
     assert_eq!(groups.labels, ["x", "y"]);
     assert_eq!(groups.of, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]);
 }
 
 #[test]
 fn where_no_controller_has_a_name_those_of_activities_are_taken_without_numbers() {
-    let groups = group(&flat(&["fit_ID01", "fit_ID02", "merge", "fit-3"]));
+    let groups = grouped(&flat(&["fit_ID01", "fit_ID02", "merge", "fit-3"]));
     assert_eq!(groups.by, By::Name);
     assert_eq!(groups.labels, ["fit", "merge"]);
     assert_eq!(groups.of, [0, 0, 1, 0]);
@@ -48,7 +52,7 @@ fn where_no_controller_has_a_name_those_of_activities_are_taken_without_numbers(
 #[test]
 fn the_smallest_of_too_many_groups_share_one() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "i1", "j", "j1"];
-    let groups = group(&flat(&names));
+    let groups = grouped(&flat(&names));
     assert_eq!(
         groups.labels,
         ["a", "b", "c", "d", "e", "f", "i", "j", "others"]
