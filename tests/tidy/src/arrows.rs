@@ -56,6 +56,7 @@ const TABLE: &[Row] = &[
     row("common", "wire", &[&["model"]], &[]),
     row("common", "schedule", &[&["model"]], &[]),
     row("common", "forecast", &[], &[]),
+    row("common", "history", &[&["model"]], &[]),
     row("common", "journal", &[&["model"]], &[]),
     row(
         "common",
