@@ -143,7 +143,10 @@ mod tests {
         assert_eq!(read, batch);
         let mut store = Store::default();
         read.apply("", &mut store);
-        let work = |activity| store.forecast(("", "mosaic"), activity, None).unwrap().work;
+        let work = |activity| {
+            let known = store.of_activity(("", "mosaic"), activity).unwrap();
+            known.of(None).work
+        };
         assert_eq!(work("project"), Work::from_secs(2));
         assert_eq!(work("add"), Work::from_secs(5));
         assert_eq!(Batch::decode(b"\x83"), None);

@@ -34,16 +34,32 @@ impl SizeClass {
 }
 
 /// The names of a template.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Key {
     /// Whose it is; empty for the user of an embedded run or of a manager's own machine.
+    #[n(0)]
     pub owner: String,
     /// The name of the definition.
+    #[n(1)]
     pub definition: String,
     /// The name of the activity, without the items that it is run for.
+    #[n(2)]
     pub activity: String,
     /// The size of its inputs.
+    #[n(3)]
     pub class: SizeClass,
+}
+
+impl Key {
+    /// Its encoded form: the key of a record that keeps the template.
+    pub fn encode(&self) -> Vec<u8> {
+        minicbor::to_vec(self).expect("a vector takes all bytes")
+    }
+
+    /// Decodes the key of a record; none where it is no such key.
+    pub fn decode(bytes: &[u8]) -> Option<Key> {
+        minicbor::decode(bytes).ok()
+    }
 }
 
 /// Templates of all owners. What one owner ran is never told where another one is asked for.
@@ -57,10 +73,37 @@ pub struct Store {
     most: usize,
 }
 
+/// What is expected of an activity's next attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    by_class: Vec<(SizeClass, Forecast)>,
+    usual: Forecast,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Book {
     number: u32,
     n_templates: u32,
+}
+
+impl Known {
+    /// The forecast for inputs of this size. Where the size is not known, or was never seen, it is as in
+    /// the last run.
+    pub fn of(&self, class: Option<SizeClass>) -> Forecast {
+        let Some(SizeClass(class)) = class else {
+            return self.usual;
+        };
+        let beside = |own: SizeClass| own.0.abs_diff(class);
+        let near = self.by_class.iter();
+        let near = near.filter(|(own, _)| beside(*own) <= CLASSES_BESIDE);
+        let nearest = near.min_by_key(|(own, _)| beside(*own));
+        nearest.map_or(self.usual, |(_, forecast)| *forecast)
+    }
+
+    /// True if several sizes of inputs were seen.
+    pub fn depends_on_size(&self) -> bool {
+        self.by_class.len() > 1
+    }
 }
 
 impl Default for Store {
@@ -121,34 +164,27 @@ impl Store {
         self.books.contains_key(&*book_key(owner, definition))
     }
 
-    /// What is expected of an activity's next attempt. Where the size of its inputs is not known, or
-    /// was never seen, it is as in the last run.
-    pub fn forecast(
-        &self,
-        (owner, definition): (&str, &str),
-        activity: &str,
-        class: Option<SizeClass>,
-    ) -> Option<Forecast> {
+    /// What is known of an activity.
+    pub fn of_activity(&self, (owner, definition): (&str, &str), activity: &str) -> Option<Known> {
         let book = self.books.get(&*book_key(owner, definition))?;
-        let of_activity = || {
-            let from = template_key(book.number, activity, SizeClass(0));
-            let prefix = from.len() - 1;
-            let from_there = self.templates.range(from.clone()..);
-            let own = from_there.take_while(move |(key, _)| {
-                key.len() == prefix + 1 && key[..prefix] == from[..prefix]
-            });
-            own.map(move |(key, template)| (key[prefix], template))
-        };
-        if let Some(SizeClass(class)) = class {
-            let near = of_activity().filter(|(own, _)| own.abs_diff(class) <= CLASSES_BESIDE);
-            let nearest = near.min_by_key(|(own, _)| own.abs_diff(class));
-            if let Some(found) = nearest.and_then(|(_, template)| template.forecast()) {
-                return Some(found);
-            }
-        }
-        let newest = of_activity().max_by_key(|(_, template)| template.used())?.1;
-        let of_last_run = of_activity().filter(|(_, one)| one.run() == newest.run());
-        mean(of_last_run.map(|(_, template)| template))
+        let from = template_key(book.number, activity, SizeClass(0));
+        let prefix = from.len() - 1;
+        let from_there = self.templates.range(from.clone()..);
+        let own = from_there
+            .take_while(|(key, _)| key.len() == prefix + 1 && key[..prefix] == from[..prefix]);
+        let own: Vec<(SizeClass, &Template)> = own
+            .map(|(key, template)| (SizeClass(key[prefix]), template))
+            .collect();
+        let newest = own.iter().max_by_key(|(_, template)| template.used())?.1;
+        let of_last_run = own.iter().filter(|(_, one)| one.run() == newest.run());
+        let usual = mean(of_last_run.map(|(_, template)| *template))?;
+        let by_class = own.iter();
+        let by_class =
+            by_class.filter_map(|(class, template)| Some((*class, template.forecast()?)));
+        Some(Known {
+            by_class: by_class.collect(),
+            usual,
+        })
     }
 
     /// The templates of an owner, of one definition or of all, in the order of their names.

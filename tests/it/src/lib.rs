@@ -41,6 +41,7 @@ mod intermediates;
 #[cfg(test)]
 mod journals;
 #[cfg(test)]
+mod history;
 mod kills;
 #[cfg(test)]
 mod lost_version;

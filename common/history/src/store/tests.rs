@@ -25,8 +25,8 @@ fn seen(run: u32, seconds: u64) -> Observed {
 }
 
 fn work(store: &Store, owner: &str, activity: &str, class: Option<u8>) -> Option<u64> {
-    let found = store.forecast((owner, "mosaic"), activity, class.map(SizeClass))?;
-    Some(found.work.0 / 1_000_000)
+    let found = store.of_activity((owner, "mosaic"), activity)?;
+    Some(found.of(class.map(SizeClass)).work.0 / 1_000_000)
 }
 
 #[test]
@@ -97,7 +97,7 @@ proptest! {
             prop_assert!(!gone.contains(&key));
             prop_assert!(store.len() <= 20);
             let names = (&*key.owner, &*key.definition);
-            prop_assert!(store.forecast(names, &key.activity, Some(key.class)).is_some());
+            prop_assert!(store.of_activity(names, &key.activity).is_some());
             for one in &gone {
                 let known = store.of_owner(&one.owner, Some(&one.definition));
                 prop_assert!(known.iter().all(|(key, _)| key != one));
