@@ -103,7 +103,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     };
     let mut clients = Clients::new(&inbox, inputs);
     let (history, known) = HistoryKeeper::open(&config.history, &config.directory);
-    inbox.tell(Input::Known(known));
+    if !known.is_empty() {
+        inbox.tell(Input::Known(known));
+    }
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();
     let handler = Handler {

@@ -65,7 +65,9 @@ fn a_second_run_is_planned_by_the_first_one_and_tells_the_time_left() {
         let done = sandbox.xav(&["status", "--json"]);
         let status: Value = serde_json::from_str(&done.stdout).ok()?;
         let is_second = status["process"] != first["process"];
-        (is_second && status["activities"]["running"] == 1 && status["activities"]["completed"] == 4)
+        (is_second
+            && status["activities"]["running"] == 1
+            && status["activities"]["completed"] == 4)
             .then_some(status)
     });
     assert!(status["left_seconds"].is_number(), "{status}");

@@ -37,11 +37,11 @@ mod grid;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod intermediates;
 #[cfg(test)]
 mod journals;
-#[cfg(test)]
-mod history;
 mod kills;
 #[cfg(test)]
 mod lost_version;
