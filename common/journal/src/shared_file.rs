@@ -284,8 +284,8 @@ fn read_added(file: &File, base: Option<&Base>) -> io::Result<Vec<(u64, Vec<u8>)
                 rest = &rest[RECORD_BYTES + body.len()..];
             }
             None => {
-                let beyond = rest[1..].windows(MARK.len());
-                let next = beyond.into_iter().position(|part| part == MARK);
+                let mut beyond = rest[1..].windows(MARK.len());
+                let next = beyond.position(|part| part == MARK);
                 rest = next.map_or(&[], |next| &rest[1 + next..]);
             }
         }

@@ -207,8 +207,6 @@ pub struct Sim {
     pub(crate) by_number: BTreeMap<ResourceId, usize>,
     /// The records of each group manager's repository.
     pub(crate) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
-    /// The works of activities that each process manager has kept.
-    pub(crate) histories: Vec<BTreeMap<history::Key, history::Template>>,
     pub(crate) released: BTreeSet<ProcessId>,
     /// Process managers that are lost for good.
     pub(crate) lost: BTreeSet<usize>,
@@ -253,7 +251,6 @@ impl Sim {
             clients: Vec::new(),
             by_number: BTreeMap::new(),
             records: vec![BTreeMap::new(); n_groups],
-            histories: vec![BTreeMap::new(); n_processes],
             released: BTreeSet::new(),
             lost: BTreeSet::new(),
             stores: Stores::default(),

@@ -27,6 +27,9 @@ const PACE: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 /// The part of an attempt's expected time that counts as done at most while it runs.
 const RUNNING_DONE_MAX: f64 = 0.95;
 
+/// What takes longer than planned is taken to go on for this part of the time that it has run, as in plans.
+const OVERDUE: f64 = 0.25;
+
 /// The part of the spread that all attempts share, such as a slow machine. The rest evens out.
 const SHARED_SPREAD: f64 = 0.3;
 
@@ -129,7 +132,7 @@ fn by_plan(
     }
     let from = process.state.planned_from.unwrap_or(process.submitted);
     let passed = now.since(from).seconds();
-    let median = rest(&planned, passed) + unplanned;
+    let median = rest(&planned, passed).max(overdue(process, running, now)) + unplanned;
     let in_a_row = f64::max(n_left / slots, 1.0);
     let part = SHARED_SPREAD + (1.0 - SHARED_SPREAD) / in_a_row.sqrt();
     let most = (weight > 0.0).then(|| median * (1.0 + spread / weight * part));
@@ -137,6 +140,18 @@ fn by_plan(
         Span::from_seconds_up(median),
         most.map(Span::from_seconds_up),
     )
+}
+
+/// The seconds that what runs is taken to go on at least, where it takes longer than planned.
+fn overdue(process: &Process, running: Option<&Commands>, now: Wall) -> f64 {
+    let running = running.into_iter().flatten();
+    let overdue = running.filter_map(|(&activity, &(since, _))| {
+        let entry = process.state.plan.entry(activity)?;
+        let elapsed = now.since(since);
+        let is_late = elapsed > entry.finish.saturating_sub(entry.start);
+        is_late.then(|| elapsed.seconds() * OVERDUE)
+    });
+    overdue.fold(0.0, f64::max)
 }
 
 /// The seconds from the place in the plan that the work done so far has reached until its end, at the pace
