@@ -58,13 +58,18 @@ impl Estimates {
     }
 }
 
-/// True if the work of any activity is given, or anything is remembered of the definition.
+/// True if the work of any activity is given or remembered.
 pub fn knows_any(definition: &Definition, owner: &str, history: &Store) -> bool {
+    let names = (owner, definition.name());
+    let is_remembered = history.knows(names.0, names.1);
     // Copies of a body have the works of the body.
-    let written = definition.draft().nodes.iter();
-    let mut activities = written.filter_map(|node| node.activity());
-    activities.any(|activity| activity.work.is_some_and(|work| work > Work::ZERO))
-        || history.knows(owner, definition.name())
+    let written = (0..).map(NodeId).zip(&definition.draft().nodes);
+    let mut activities = written.filter_map(|(id, node)| Some((id, node.activity()?)));
+    activities.any(|(id, activity)| {
+        let name = definition.plain_name(id);
+        activity.work.is_some_and(|work| work > Work::ZERO)
+            || is_remembered && history.of_activity(names, name).is_some()
+    })
 }
 
 /// The work of one activity, where it is given or remembered.
