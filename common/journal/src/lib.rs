@@ -11,6 +11,7 @@
 //! - [`Records`] stores values that may be lost, because others report them again: the newest value
 //!   by key. Damage there never stops a start.
 //! - [`durable`] has the other durable operations: files and directories.
+//! - [`SharedFile`] is a file that several programs add to at once, and that nothing depends on.
 //! - [`RecordsCommitter`] owns records in a thread of its own, and nobody waits for it.
 //!
 //! Read [`Batch`], [`History`] and [`Journal`] first, then `tail.rs` and `layout.rs` for the format
@@ -26,6 +27,7 @@ mod layout;
 mod records;
 mod records_committer;
 mod reserve;
+mod shared_file;
 mod store_file;
 mod tail;
 
@@ -42,3 +44,4 @@ pub use records::{
 };
 pub use records_committer::{RecordsCommitter, RecordsRefused};
 pub use reserve::room;
+pub use shared_file::{BODY_BYTES_MAX, Content, SharedFile};

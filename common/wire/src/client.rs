@@ -391,6 +391,12 @@ pub struct Status {
     /// Its place in the order, if it waits for its first plan.
     #[n(13)]
     pub turn: Option<Turn>,
+    /// The estimated remaining time, if it can be estimated.
+    #[n(14)]
+    pub left: Option<Span>,
+    /// The remaining time that nine in ten runs take at most, where enough is known of earlier ones.
+    #[n(15)]
+    pub left_p90: Option<Span>,
 }
 
 /// The state of an activity.
@@ -554,6 +560,9 @@ pub struct Progress {
     /// The reason why nothing runs at the moment, if it needs one.
     #[n(7)]
     pub waiting_for: Option<String>,
+    /// The remaining time that nine in ten runs take at most, where enough is known of earlier ones.
+    #[n(8)]
+    pub left_p90: Option<Span>,
 }
 
 /// The progress of a controller.

@@ -515,6 +515,7 @@ fn answers() -> Vec<Envelope<Answer>> {
         running: Vec::new(),
         left: Some(Span::from_secs(3)),
         waiting_for: None,
+        left_p90: None,
     };
     let messages = [
         Answer::Processes(vec![summary]),

@@ -7,6 +7,7 @@
 
 pub(crate) mod answers;
 mod forget;
+mod left;
 mod quotas;
 mod requests;
 mod tail;

@@ -151,6 +151,8 @@ impl Held {
             copies: None,
             planned_from: None,
             turn: None,
+            left: None,
+            left_p90: None,
         }
     }
 
@@ -182,6 +184,7 @@ impl Held {
             controllers: Vec::new(),
             running: Vec::new(),
             left: None,
+            left_p90: None,
             waiting_for: None,
         }
     }

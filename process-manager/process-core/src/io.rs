@@ -1,5 +1,6 @@
 //! The inputs and the effects of a process manager.
 
+use history::{Key, Observed, Template};
 use machine::Lane;
 use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
 use wire::attempt::{FromActivity, ToActivity};
@@ -37,6 +38,9 @@ pub enum Input {
     Planned(Box<PlanResult>),
     /// The free disk space, which the core cannot see.
     Room(Room),
+    /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
+    /// they are for.
+    Known(Vec<(Key, Template)>),
 }
 
 impl Input {
@@ -78,7 +82,8 @@ impl Input {
             | Input::ActivityUp(_)
             | Input::ActivityDown(_)
             | Input::Planned(_)
-            | Input::Room(_) => Lane::Peers,
+            | Input::Room(_)
+            | Input::Known(_) => Lane::Peers,
         }
     }
 }
@@ -118,6 +123,21 @@ pub enum Effect {
     Registered(ResourceId, String),
     /// Log that a group's message is ignored, because it names this machine of another group.
     Foreign(GroupId, ResourceId),
+    /// Keep what an attempt has taken, in any way: nothing depends on it.
+    Keep(Box<Remembered>),
+}
+
+/// An attempt that is remembered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remembered {
+    /// What it is remembered as.
+    pub key: Key,
+    /// The attempt by itself.
+    pub seen: Observed,
+    /// All that is remembered under that key.
+    pub template: Template,
+    /// What is forgotten to make room.
+    pub gone: Vec<Key>,
 }
 
 /// A plan to be made.

@@ -287,6 +287,11 @@ impl Market {
     }
 
     /// A machine as its group has offered it last.
+    /// The power of an offered machine.
+    pub(crate) fn power(&self, resource: ResourceId) -> Option<f64> {
+        self.offered_at(resource).map(|offered| offered.power)
+    }
+
     fn offered_at(&self, resource: ResourceId) -> Option<&Offered> {
         let offer = self.groups.get(&resource.group)?.offer.as_ref()?;
         offer.resources.get(self.slots.index(resource)?)

@@ -8,6 +8,7 @@ use wire::attempt::{Access, Checked, Copied, FromActivity, Outcome, Refusal, Sta
 use crate::enact::judge::Gone;
 use crate::io::Effect;
 use crate::machines::Told;
+use crate::observe::observe;
 use crate::parts::Parts;
 use crate::step::Step;
 
@@ -116,6 +117,7 @@ impl Parts {
     fn on_outcomes(&mut self, step: &mut Step<'_>, resource: ResourceId, outcomes: Vec<Outcome>) {
         let attempts = outcomes.iter().map(|outcome| outcome.attempt);
         self.machines.is_answered(resource, attempts);
+        observe(step, &self.market, resource, &outcomes);
         let (attempts, grid) = self.attempts_and_grid();
         let completed = attempts.on_outcomes(step, grid, resource, outcomes);
         for (id, activity) in completed {

@@ -8,6 +8,7 @@ use wire::group::FromGroup;
 use crate::clients::Consequence;
 use crate::io::{Effect, Input};
 use crate::market::Answered;
+use crate::observe;
 use crate::parts::Parts;
 use crate::process::Process;
 use crate::record::Event;
@@ -48,6 +49,7 @@ impl Parts {
             Input::ClientGone(client) => self.clients.gone(step, client),
             Input::Planned(result) => self.market.on_planned(step, *result),
             Input::Room(room) => self.clients.set_room(room),
+            Input::Known(known) => observe::know(step.history, known),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use expression::Programs;
+use history::Store;
 use machine::Timers;
 use model::{Epoch, Now, ProcessId};
 
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) marks: Marks,
     /// Compiled expressions of processes.
     pub(crate) programs: Programs,
+    /// The works of earlier attempts.
+    pub(crate) history: Store,
 }
 
 /// Work for the progress pass at the end of a step.
@@ -96,6 +99,7 @@ pub(crate) struct Step<'a> {
     pub(crate) timers: &'a mut Timers<Timer>,
     pub(crate) marks: &'a mut Marks,
     pub(crate) programs: &'a mut Programs,
+    pub(crate) history: &'a mut Store,
 }
 
 impl Shared {
@@ -107,6 +111,7 @@ impl Shared {
             timers,
             marks,
             programs,
+            history,
         } = self;
         Step {
             cx,
@@ -116,6 +121,7 @@ impl Shared {
             timers,
             marks,
             programs,
+            history,
         }
     }
 }

@@ -18,6 +18,7 @@ use wire::client::{Answer, Submit};
 use wire::group::{FromGroup, ToGroup};
 
 use crate::effects::Handler;
+use crate::history_keeper::{HistoryKeeper, HistoryPlace};
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::planner::Planner;
 
@@ -47,6 +48,8 @@ pub struct Config {
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none for no other clients.
     pub socket: Option<PathBuf>,
+    /// Where the works of activities are kept.
+    pub history: HistoryPlace,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -99,6 +102,10 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         gone: |client| Input::ClientGone(ClientId(client)),
     };
     let mut clients = Clients::new(&inbox, inputs);
+    let (history, known) = HistoryKeeper::open(&config.history, &config.directory);
+    if !known.is_empty() {
+        inbox.tell(Input::Known(known));
+    }
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();
     let handler = Handler {
@@ -107,6 +114,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         answers: clients.answers(),
         planner: Planner::start(&inbox).map_err(StartError::Thread)?,
         numbers: Arc::clone(&numbers),
+        history,
     };
     let runner = Runner::start(
         "process",

@@ -8,6 +8,7 @@ use shell::{Answers, EffectHandler, Peers};
 use wire::attempt::ToActivity;
 use wire::group::ToGroup;
 
+use crate::history_keeper::HistoryKeeper;
 use crate::machine_numbers::MachineNumbers;
 use crate::planner::Planner;
 
@@ -18,6 +19,7 @@ pub(crate) struct Handler {
     pub(crate) answers: Answers<Input>,
     pub(crate) planner: Planner,
     pub(crate) numbers: Arc<MachineNumbers>,
+    pub(crate) history: HistoryKeeper,
 }
 
 impl EffectHandler<ProcessManager> for Handler {
@@ -34,6 +36,7 @@ impl EffectHandler<ProcessManager> for Handler {
                     self.answers.send(client.0, number, answer);
                 }
                 Effect::Plan(request) => self.planner.give(request),
+                Effect::Keep(remembered) => self.history.keep(*remembered),
                 Effect::Foreign(group, machine) => {
                     tracing::warn!(
                         %group,
@@ -54,12 +57,17 @@ impl EffectHandler<ProcessManager> for Handler {
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
-        let due = [self.machines.next_wakeup(), self.groups.next_wakeup()];
+        let due = [
+            self.machines.next_wakeup(),
+            self.groups.next_wakeup(),
+            self.history.next_wakeup(),
+        ];
         due.into_iter().flatten().min()
     }
 
     fn wake(&mut self, now: Mono, _: &mut Vec<Input>) {
         self.machines.reconnect(now);
         self.groups.reconnect(now);
+        self.history.wake(now);
     }
 }

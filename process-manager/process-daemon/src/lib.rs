@@ -5,12 +5,16 @@
 
 mod daemon;
 mod effects;
+mod history_file;
+mod history_keeper;
 mod machine_numbers;
 mod offline;
 mod planner;
 mod service;
 
 pub use daemon::{Config, Handle, StartError, start};
+pub use history_file::HistoryFile;
+pub use history_keeper::HistoryPlace;
 pub use offline::{Offline, OfflineError};
 pub use process_core::Quota;
 pub use service::{Service, Settings};

@@ -16,7 +16,7 @@ use shell::{Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
 
-use crate::Handle;
+use crate::{Handle, HistoryPlace};
 
 /// Bytes reserved on the disk for outcomes when it is full: those of a hundred thousand activities.
 const RESERVE: Bytes = Bytes(32 << 20);
@@ -154,6 +154,7 @@ impl program::Service for Service {
             keep: Some(keep),
             quota,
             reserve: RESERVE,
+            history: HistoryPlace::Records,
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

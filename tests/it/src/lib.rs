@@ -39,12 +39,13 @@ mod grid;
 #[cfg(test)]
 mod held;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod intermediates;
 #[cfg(test)]
 mod items;
 #[cfg(test)]
 mod journals;
-#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod lost_version;

@@ -5,7 +5,14 @@ use std::collections::BTreeSet;
 use crate::workspace::{Package, packages};
 
 /// The crates that every core may import.
-const LAYERS: &[&str] = &["model", "machine", "wire", "schedule", "expression"];
+const LAYERS: &[&str] = &[
+    "model",
+    "machine",
+    "wire",
+    "schedule",
+    "expression",
+    "history",
+];
 /// Further crates for tests of a core: pure ones, to make test data.
 const PURE: &[&str] = &[
     "model",
@@ -13,6 +20,7 @@ const PURE: &[&str] = &[
     "wire",
     "schedule",
     "expression",
+    "history",
     "language",
 ];
 const CORES: &[&str] = &["group-core", "process-core", "activity-core"];
@@ -56,6 +64,7 @@ const TABLE: &[Row] = &[
     row("common", "wire", &[&["model"]], &[]),
     row("common", "schedule", &[&["model"]], &[]),
     row("common", "forecast", &[], &[]),
+    row("common", "history", &[&["model"]], &[]),
     row("common", "journal", &[&["model"]], &[]),
     row(
         "common",

@@ -226,6 +226,10 @@ impl Sim {
                 }
                 // Its machines are who they are.
                 process_core::Effect::Registered(..) | process_core::Effect::Foreign(..) => {}
+                process_core::Effect::Keep(remembered) => {
+                    let kept = self.stores.histories.entry(manager).or_default();
+                    kept.insert(remembered.key, remembered.template);
+                }
                 process_core::Effect::Plan(request) => {
                     let PlanRequest {
                         process,

@@ -89,6 +89,9 @@ impl Sim {
                 self.groups[group].put(group_core::Input::Known(records));
             }
             Node::Process(manager) => {
+                let known = self.stores.histories.get(&manager).cloned();
+                let known = known.unwrap_or_default().into_iter().collect();
+                self.processes[manager].put(process_core::Input::Known(known));
                 if let Some(lease) = lease {
                     observer.see(self.at, &Seen::Leases(manager, lease))?;
                 }

@@ -36,6 +36,8 @@ type Maker = (ProcessId, ActivityId);
 /// All disks.
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
+    /// The works of activities that each process manager has kept.
+    pub(crate) histories: BTreeMap<usize, BTreeMap<history::Key, history::Template>>,
     /// By machine.
     blobs: BTreeMap<usize, Blobs>,
     /// Processes that discard files.

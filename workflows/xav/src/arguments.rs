@@ -11,7 +11,7 @@ pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
 use crate::chosen::Only;
-use crate::{forecast, grid_admin, plan, platform, report, text, trace};
+use crate::{forecast, grid_admin, history, plan, platform, report, text, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,6 +86,9 @@ pub(crate) enum Command {
     /// Series of measurements: their statistics, and synthetic ones
     #[command(subcommand)]
     Trace(trace::Command),
+    /// Show what activities took in earlier runs, by which plans are made
+    #[command(after_help = history::EXAMPLES)]
+    History(history::Arguments),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
@@ -447,6 +450,7 @@ impl Command {
             Command::Cert(certificates) => certificates.wants_json(),
             Command::Nodes(nodes) => nodes.json,
             Command::Forecast(forecast) => forecast.json,
+            Command::History(history) => history.wants_json(),
             Command::Trace(trace) => trace.wants_json(),
             Command::Schema
             | Command::Platform(_)

@@ -39,6 +39,7 @@ pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
                     quiet: true,
                     json: false,
                 },
+                None,
             )?;
             let cancelled = grid
                 .client()

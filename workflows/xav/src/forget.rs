@@ -264,7 +264,7 @@ fn forget_held(
     // Only a process that ended when its run was killed still has machines to give back, so where
     // nothing would run anyway all managers are started.
     let held = if is_quiet {
-        let grid = Grid::start(directory, held, Unflushed::default(), None, None)?;
+        let grid = Grid::start(directory, held, Unflushed::default(), None, None, None)?;
         let forgotten = grid
             .client()
             .and_then(|mut client| forget_by(&mut client, processes));
@@ -295,6 +295,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         quota: process_daemon::Quota::default(),
         reserve: model::Bytes::ZERO,
         socket: None,
+        history: process_daemon::HistoryPlace::Nowhere,
         failed: Box::new(|_| {}),
     });
     let manager = manager.map_err(|error| Failure::because(&error))?;

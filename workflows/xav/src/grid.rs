@@ -15,6 +15,7 @@ use shell::{Client, Damaged, RunError, SetAside};
 use wire::client::{Answer, Submit};
 
 use crate::failure::{Failure, chain};
+use crate::history;
 use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
@@ -47,13 +48,14 @@ struct Breakdown(Arc<Mutex<Option<String>>>);
 
 impl Grid {
     /// Starts everything on a state directory. What was interrupted there goes on. What is unflushed
-    /// of the directory is durable when this returns.
+    /// of the directory is durable when this returns. Earlier runs of `definition` are remembered.
     pub(crate) fn start(
         directory: &StateDirectory,
         held: Held,
         mut unflushed: Unflushed,
         slots: Option<u32>,
         scheduler: Option<SchedulerKind>,
+        definition: Option<&Definition>,
     ) -> Result<Grid, Failure> {
         let path = directory.path();
         if path.to_str().is_none() {
@@ -68,6 +70,7 @@ impl Grid {
         let n_slots = machines
             .iter()
             .fold(0, |sum: u32, machine| sum.saturating_add(machine.slots));
+        let history = history::place(definition, &machines);
         let blobs = shared_blobs(path, &machines)?;
         let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
@@ -135,6 +138,7 @@ impl Grid {
                     quota: process_daemon::Quota::default(),
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
+                    history,
                     failed: breakdown.teller(),
                 })
             });

@@ -76,6 +76,11 @@ pub(crate) fn results(process: ProcessId) -> Result<PathBuf, Failure> {
     Ok(home()?.join("results").join(process.to_string()))
 }
 
+/// The file of what activities took in this user's embedded runs.
+pub(crate) fn history() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("history"))
+}
+
 fn home() -> Result<PathBuf, Failure> {
     let data = shell::environment::data_directory().ok_or_else(|| {
         Failure::new("there is no place for processes: neither XDG_DATA_HOME nor HOME is set")

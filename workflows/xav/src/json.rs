@@ -112,6 +112,8 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         "makespan_seconds": makespan(&status.summary).map(Span::seconds),
         "cpu_seconds": cpu(status).seconds(),
         "waiting_for": status.waiting_for,
+        "left_seconds": status.left.map(Span::seconds),
+        "left_seconds_p90": status.left_p90.map(Span::seconds),
         "order": status.turn.as_ref().map(turn),
         "copies": status.copies,
         "keep_going": status.keep_going,

@@ -23,6 +23,7 @@ mod forget;
 mod garbage;
 mod grid;
 mod grid_admin;
+mod history;
 mod home;
 mod inputs;
 mod inspect;
@@ -104,6 +105,7 @@ fn obey(command: &Command) -> Outcome {
         Command::Forecast(arguments) => forecast::forecast(arguments),
         Command::Trace(trace::Command::Stats(stats)) => trace::stats(stats),
         Command::Trace(trace::Command::Generate(generate)) => trace::generate(generate),
+        Command::History(arguments) => history::history(arguments),
         Command::Schema => inspect::schema(),
         Command::Show(show) => inspect::show(show),
         Command::Export(export) => inspect::export(export),

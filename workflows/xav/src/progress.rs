@@ -122,10 +122,14 @@ fn line(progress: &Progress, definition: &Definition, now: Wall) -> String {
     if let Some(waiting_for) = &progress.waiting_for {
         parts.push(format!("waits for {waiting_for}"));
     }
-    if let Some(left) = progress.left {
-        parts.push(format!("about {left} left"));
-    }
+    parts.extend(left(progress));
     parts.join(", ")
+}
+
+/// The remaining time: `about 1m 10s left (p90 1m 30s)`.
+fn left(progress: &Progress) -> Option<String> {
+    let left = text::left(progress.left?, progress.left_p90);
+    Some(format!("about {left}"))
 }
 
 /// Some of what runs, the longest first.
@@ -176,7 +180,7 @@ impl Bars {
         self.process.set_position(u64::from(
             totals.completed + totals.faulted + totals.skipped,
         ));
-        let left = progress.left.map(|left| format!("  about {left} left"));
+        let left = left(progress).map(|left| format!("  {left}"));
         self.process.set_message(left.unwrap_or_default());
         let shown: Vec<_> = progress
             .controllers

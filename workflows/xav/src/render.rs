@@ -259,6 +259,10 @@ pub(crate) fn status(
     if let Some(waiting_for) = &status.waiting_for {
         rows.push(vec!["waits for".to_owned(), waiting_for.clone()]);
     }
+    if let Some(left) = status.left {
+        let left = text::left(left, status.left_p90);
+        rows.push(vec!["time".to_owned(), format!("about {left}")]);
+    }
     if let Some(copies) = &status.copies {
         rows.push(vec!["copies".to_owned(), copies.clone()]);
     }

@@ -99,7 +99,9 @@ pub(crate) fn begin(
     let settled = machines::settle(&directory, machines.as_ref());
     let started = settled.and_then(|()| {
         let made = made.unwrap_or_default();
-        let grid = Grid::start(&directory, held, made, following.slots, following.scheduler)?;
+        let (slots, scheduler) = (following.slots, following.scheduler);
+        let definition = Some(order.definition);
+        let grid = Grid::start(&directory, held, made, slots, scheduler, definition)?;
         let submitted = grid.client().and_then(|mut client| {
             // A directory that was just made has no other processes.
             if !is_made {
@@ -258,7 +260,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
     refuse_ended(&status.summary)?;
     warn_root();
     let signals = follow::signals()?;
-    let grid = start(&directory, arguments.following)?;
+    let grid = start(&directory, arguments.following, Some(&definition))?;
     let mut client = grid.client()?;
     tell_others(&mut client, process, arguments.following)?;
     let followed = Followed {
@@ -322,7 +324,11 @@ pub(crate) fn wrong(mistakes: Vec<String>) -> Failure {
     }
 }
 
-pub(crate) fn start(directory: &StateDirectory, following: Following) -> Result<Grid, Failure> {
+pub(crate) fn start(
+    directory: &StateDirectory,
+    following: Following,
+    definition: Option<&Definition>,
+) -> Result<Grid, Failure> {
     let held = directory.hold(Use::Run).map_err(refused)?;
     let unflushed = Unflushed::default();
     Grid::start(
@@ -331,6 +337,7 @@ pub(crate) fn start(directory: &StateDirectory, following: Following) -> Result<
         unflushed,
         following.slots,
         following.scheduler,
+        definition,
     )
 }
 

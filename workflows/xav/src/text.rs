@@ -112,6 +112,14 @@ pub(crate) fn span(span: Span) -> String {
     }
 }
 
+/// The remaining time at the median, and what nine in ten runs take at most: `1m 10s left (p90 1m 30s)`.
+pub(crate) fn left(median: Span, most: Option<Span>) -> String {
+    match most {
+        Some(most) => format!("{median} left (p90 {most})"),
+        None => format!("{median} left"),
+    }
+}
+
 /// An amount, or a dash for none.
 pub(crate) fn bytes(bytes: Bytes) -> String {
     if bytes == Bytes::ZERO {

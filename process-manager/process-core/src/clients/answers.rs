@@ -5,6 +5,7 @@ use wire::client::{ActivityStatus, Answer, Machine, Planned, Status, Submit, Sum
 
 use super::Shown;
 use super::forget::kept_for;
+use super::left::left;
 use crate::dispatch::Grid;
 use crate::market::Market;
 use crate::process::Process;
@@ -66,7 +67,9 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     status.summary.keep = kept_for(step, known.keep);
     status.waiting_for = market.waiting_for(known.id());
     status.turn = market.turn(step, shown.attempts, known.id());
-    if let Some(running) = shown.attempts.running(known.id()) {
+    let running = shown.attempts.running(known.id());
+    (status.left, status.left_p90) = left(known, step.history, running, step.now.wall);
+    if let Some(running) = running {
         for activity in &mut status.activities {
             if let Some(&(at, pid)) = running.get(&activity.activity) {
                 activity.phase = wire::client::ActivityPhase::Running;
@@ -145,6 +148,8 @@ pub fn status(process: &Process) -> Status {
         copies: None,
         planned_from: process.state.planned_from,
         turn: None,
+        left: None,
+        left_p90: None,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Mono, Now, ProcessId, Span, Wall};
+use model::{Mono, ProcessId, Span};
 use wire::client::{Answer, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running};
 
+use super::left::left;
 use super::{Asking, Clients, Shown, tell};
 use crate::dispatch::Commands;
 use crate::limits;
@@ -159,7 +160,7 @@ impl Clients {
         }
         watcher.seen = revision;
         watcher.told = step.now.mono;
-        let mut progress = progress(known, shown.attempts.running(id), step.now, revision);
+        let mut progress = progress(known, shown.attempts.running(id), step, revision);
         progress.waiting_for = shown.grid.market.waiting_for(id);
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
@@ -179,7 +180,13 @@ impl Clients {
     }
 }
 
-fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u64) -> Progress {
+fn progress(
+    process: &Process,
+    running: Option<&Commands>,
+    step: &Step<'_>,
+    revision: u64,
+) -> Progress {
+    let (left, left_p90) = left(process, step.history, running, step.now.wall);
     let running = running.map_or(Vec::new(), |running| {
         running
             .iter()
@@ -206,8 +213,9 @@ fn progress(process: &Process, running: Option<&Commands>, now: Now, revision: u
         totals: process.totals(),
         controllers: controllers(process),
         running,
-        left: left(process, now.wall),
+        left,
         waiting_for: None,
+        left_p90,
     }
 }
 
@@ -219,24 +227,4 @@ fn controllers(process: &Process) -> Vec<ControllerProgress> {
         n_all: index.n_all[node.index()],
     });
     shown.collect()
-}
-
-/// About how long a process will still take: by what its activities took so far, else by its plan.
-fn left(process: &Process, now: Wall) -> Option<Span> {
-    if process.phase().has_ended() {
-        return None;
-    }
-    let totals = process.totals();
-    let n_left = u64::from(totals.waiting + totals.ready + totals.running);
-    let n_slots: u64 = process.grants().map(|grant| u64::from(grant.slots)).sum();
-    if process.state.n_seen > 0 && n_slots > 0 {
-        let mean = process.state.seen_wall.0 / u64::from(process.state.n_seen);
-        return Some(Span(
-            mean.saturating_mul(n_left) / n_slots.min(n_left.max(1)),
-        ));
-    }
-    process
-        .state
-        .planned
-        .map(|planned| planned.saturating_sub(now.since(process.submitted)))
 }

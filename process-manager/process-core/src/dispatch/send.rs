@@ -1,6 +1,7 @@
 //! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
 //! what was not heard of goes again.
 
+use history::Store;
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, INPUTS_MAX, ToActivity};
 
@@ -76,7 +77,7 @@ impl Attempts {
                 .enumerate();
             let mut is_full = false;
             let next = next.filter(|&(n, activity)| {
-                is_full |= waits_for_slot(known, activity, n_out + n, slots);
+                is_full |= waits_for_slot((known, step.history), activity, n_out + n, slots);
                 // An activity that was sent before is not held back: it has had its turn.
                 !is_full || known.activity(activity).number > 0
             });
@@ -243,8 +244,13 @@ pub(super) fn parts(messages: Vec<Dispatch>) -> Vec<Vec<Dispatch>> {
 
 /// Returns true if an activity that was never sent takes long, and its machine has no slot for it beside so
 /// many others.
-fn waits_for_slot(known: &Process, activity: ActivityId, n_before: usize, slots: u32) -> bool {
-    let work = expected(known, activity).map_or(0, |work| work.0);
+fn waits_for_slot(
+    (known, history): (&Process, &Store),
+    activity: ActivityId,
+    n_before: usize,
+    slots: u32,
+) -> bool {
+    let work = expected(known, history, activity).map_or(0, |work| work.0);
     let is_new = known.activity(activity).number == 0;
     let declared = known.definition().activity_as_written(activity);
     let cores = declared.map_or(1, |declared| declared.cores as usize);

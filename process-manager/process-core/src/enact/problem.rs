@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use history::Store;
 use model::{ActivityId, Bytes, Fault, FaultName, Generation, Platform, Source, Span, Wall};
 use schedule::{Demand, Placed, Refusal, SchedulerKind};
 
@@ -16,14 +17,14 @@ pub(crate) fn problem(
     platform: Platform,
     scheduler: SchedulerKind,
     files_cross: bool,
-    out: (&dyn Running, Wall),
+    (out, history): ((&dyn Running, Wall), &Store),
 ) -> schedule::Request {
     let all_bytes = sum(process.all_produced().map(|artifact| artifact.bytes.0));
     let mean_bytes = Bytes(all_bytes / process.index.n_produced.max(1) as u64);
-    let works = Works::new(process);
+    let works = Works::new(process, history);
     let graph = process.definition.graph().weighted(
         |node| match node.activity {
-            Some(_) => works.or_mean(node.work),
+            Some(activity) => works.of(process, activity),
             None => node.work,
         },
         |from, to, bytes| match (from.activity, to.activity) {

@@ -1,69 +1,88 @@
-//! The works of activities, as far as they are given or learned.
+//! The works of a process's activities, as far as they are given, remembered or learned. Plans, the time left
+//! and whatever else needs a work ask here, so all say the same; `xav plan` asks [`Estimates`] too.
 
-use model::{ActivityId, Work};
+use history::{Estimates, SizeClass, Store};
+use model::{ActivityId, Bytes, Work};
 
+use crate::enact::message::laid;
 use crate::process::Process;
+use crate::process::files::maker;
+use crate::process::index::has_ended;
 
-/// The assumed work of an activity if nothing is known of any.
-const WORK_UNKNOWN: Work = Work::from_secs(1);
-
-pub(crate) fn knows_work(process: &Process) -> bool {
-    process.state.n_seen > 0 || gives_work(process)
+pub(crate) fn knows_work(process: &Process, history: &Store) -> bool {
+    process.state.n_seen > 0 || gives_work(process, history)
 }
 
-/// Returns true if the definition gives the work of any activity.
-pub(crate) fn gives_work(process: &Process) -> bool {
-    // Copies of a body have the works of the body.
-    let written = process.definition.draft().nodes.iter();
-    let mut activities = written.filter_map(|node| node.activity());
-    activities.any(|activity| activity.work.is_some_and(|work| work > Work::ZERO))
+/// Returns true if the work of any activity is given, or remembered of earlier runs.
+pub(crate) fn gives_work(process: &Process, history: &Store) -> bool {
+    history::knows_any(process.definition(), owner(process), history)
 }
 
-/// The work of an activity, where it is given or others of its process have ended.
-pub(crate) fn expected(process: &Process, activity: ActivityId) -> Option<Work> {
-    let declared = process.definition().activity_as_written(activity);
-    let given = declared.and_then(|declared| declared.work);
-    let n_seen = u64::from(process.state.n_seen);
-    let mean = || process.state.seen_wall.0.checked_div(n_seen).map(Work);
-    given.filter(|&work| work > Work::ZERO).or_else(mean)
+/// The work of an activity, where it is given or remembered, or others of its process have ended.
+pub(crate) fn expected(process: &Process, history: &Store, activity: ActivityId) -> Option<Work> {
+    let size = || size_class(process, activity);
+    history::known_of(
+        process.definition(),
+        owner(process),
+        history,
+        activity,
+        size,
+    )
+    .or_else(|| seen(process))
+}
+
+/// The name under which works of a process are remembered; empty for that of the manager's own
+/// machine.
+pub(crate) fn owner(process: &Process) -> &str {
+    process.owner.as_deref().unwrap_or_default()
+}
+
+/// The size of what an activity reads; none while some of it is not there.
+pub(crate) fn size_class(process: &Process, id: ActivityId) -> Option<SizeClass> {
+    let activity = process.definition().activity(id)?;
+    let mut makers = activity
+        .inputs
+        .iter()
+        .map(|input| maker(Some(input.source)));
+    if makers.any(|maker| maker.is_some_and(|one| !has_ended(process.activity(one).phase))) {
+        return None;
+    }
+    let laid = laid(process, id, activity).ok()?;
+    let bytes = sum(laid.iter().map(|one| one.artifact.bytes.0));
+    Some(SizeClass::of(Bytes(bytes)))
 }
 
 /// The works of a process's activities, as far as they are known.
 pub(crate) struct Works {
-    /// That of activities whose work is not given.
-    mean: Work,
+    estimates: Estimates,
 }
 
 impl Works {
-    /// A work that is not given counts as the mean of the run times seen, or else of the works given.
-    pub(crate) fn new(process: &Process) -> Works {
-        if process.state.n_seen > 0 {
-            let mean = process.state.seen_wall.0 / u64::from(process.state.n_seen);
-            return Works { mean: Work(mean) };
-        }
-        let works = process.definition.graph().nodes().map(|node| node.work);
-        let given: Vec<u64> = works.map(|work| work.0).filter(|&work| work > 0).collect();
-        let n_given = given.len() as u64;
-        let sum = sum(given.into_iter());
-        let mean = sum.checked_div(n_given).map_or(WORK_UNKNOWN, Work);
-        Works { mean }
+    /// A work that is not given is as it was in earlier runs of the same user. One of which nothing is
+    /// remembered counts as the mean of the run times seen in this process, or else of the works given.
+    pub(crate) fn new(process: &Process, history: &Store) -> Works {
+        let estimates =
+            Estimates::new(process.definition(), owner(process), history, seen(process));
+        Works { estimates }
     }
 
     /// The work of an activity.
     pub(crate) fn of(&self, process: &Process, activity: ActivityId) -> Work {
-        let declared = process.definition().activity_as_written(activity);
-        let given = declared.and_then(|declared| declared.work);
-        self.or_mean(given.unwrap_or_default())
+        let size = || size_class(process, activity);
+        self.estimates.of(process.definition(), activity, size)
     }
 
-    /// A work that is given, or else the mean.
-    pub(crate) fn or_mean(&self, given: Work) -> Work {
-        if given == Work::ZERO {
-            self.mean
-        } else {
-            given
-        }
+    /// How much longer than expected nine in ten attempts at an activity take at most, as a multiple;
+    /// none where nobody has seen any.
+    pub(crate) fn spread(&self, process: &Process, activity: ActivityId) -> Option<f64> {
+        self.estimates.spread(process.definition(), activity)
     }
+}
+
+/// The mean of the run times in this process.
+fn seen(process: &Process) -> Option<Work> {
+    let n_seen = u64::from(process.state.n_seen);
+    process.state.seen_wall.0.checked_div(n_seen).map(Work)
 }
 
 /// Numbers from machines and users may add up to more than a `u64` holds.

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use history::Store;
 use model::{Activity, Mono, ProcessId, Resource, ResourceId, Span};
 use wire::group::Offered;
 
@@ -212,7 +213,7 @@ impl Market {
                 (spare, None)
             } else {
                 let all: Vec<Resource> = offered.into_iter().map(|(_, one)| one).collect();
-                if !knows_work(known) || least(known, &all) > left {
+                if !knows_work(known, step.history) || least(known, step.history, &all) > left {
                     continue;
                 }
                 (all, Some(step.now.mono + left))
@@ -310,7 +311,8 @@ impl Market {
         let mut releases: BTreeMap<ResourceId, Vec<FreeAt>> = BTreeMap::new();
         for (id, used) in self.slots.users() {
             let known = step.cx.process(id);
-            let known = known.filter(|known| knows_work(known) && known.phase() == Phase::Running);
+            let known = known
+                .filter(|known| knows_work(known, step.history) && known.phase() == Phase::Running);
             let clock = known.and_then(|known| clock(step, running, known));
             let mut slots: BTreeMap<ResourceId, usize> = BTreeMap::new();
             for want in used {
@@ -376,8 +378,8 @@ impl Market {
 }
 
 /// No plan of a process on these machines is shorter.
-fn least(known: &Process, machines: &[Resource]) -> Span {
-    let works = Works::new(known);
+fn least(known: &Process, history: &Store, machines: &[Resource]) -> Span {
+    let works = Works::new(known, history);
     let power = machines.iter().map(|one| one.power).fold(0.0, f64::max);
     let all: f64 = machines
         .iter()

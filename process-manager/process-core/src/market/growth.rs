@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use history::Store;
 use model::{Entry, GroupId, Mono, Plan, ProcessId, Resource, ResourceId, Span};
 use schedule::Refusal;
 use wire::group::Offer;
@@ -101,7 +102,7 @@ impl Market {
             return;
         };
         let turn = demand.turn_of(id);
-        if !is_crowded(known) {
+        if !is_crowded(known, step.history) {
             self.growth.crowded.remove(&turn);
             return;
         }
@@ -302,11 +303,11 @@ fn waiting(known: &Process) -> impl Iterator<Item = model::ActivityId> {
 }
 
 /// Returns true if activities that are ready keep the slots of their process busy for long.
-fn is_crowded(known: &Process) -> bool {
+fn is_crowded(known: &Process, history: &Store) -> bool {
     if known.state.plan.generation.0 == 0 || known.phase() != Phase::Running {
         return false;
     }
-    let Some(work) = waiting(known).find_map(|activity| expected(known, activity)) else {
+    let Some(work) = waiting(known).find_map(|activity| expected(known, history, activity)) else {
         return false;
     };
     let queues = known.index.ready.iter();

@@ -35,9 +35,9 @@ pub(super) fn held_by_others(
                 continue;
             };
             let out = (running, step.now.wall);
-            let busy = busy
-                .entry(id)
-                .or_insert_with(|| Busy::new(other, platform, &Works::new(other), out));
+            let busy = busy.entry(id).or_insert_with(|| {
+                Busy::new(other, platform, &Works::new(other, step.history), out)
+            });
             held.extend(held_at(other, busy, machine.id));
         }
     }

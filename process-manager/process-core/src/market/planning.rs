@@ -252,7 +252,7 @@ impl Market {
         let files_cross = step.config.link.is_some();
         let out = (running, step.now.wall);
         let held = held_by_others(step, known, &platform, running);
-        let mut request = problem(known, platform, scheduler, files_cross, out);
+        let mut request = problem(known, platform, scheduler, files_cross, (out, step.history));
         request.held = held;
         let basis = self.next_basis();
         let n_offers = self.n_offers;
@@ -298,7 +298,9 @@ impl Market {
         let searches = step.config.scheduler == SchedulerKind::Xavantes;
         let is_single = known.definition().activities().len() == 1;
         let grows = self.demands.get(&id).is_some_and(|demand| demand.grows);
-        if searches && (is_single || grows || !gives_work(known) || self.queue.has_others(id)) {
+        if searches
+            && (is_single || grows || !gives_work(known, step.history) || self.queue.has_others(id))
+        {
             return SchedulerKind::Best;
         }
         step.config.scheduler
@@ -341,7 +343,7 @@ impl Market {
             Ok(plan) => {
                 demand.misfit_since = None;
                 demand.wants_absent = false;
-                let is_estimate = knows_work(known);
+                let is_estimate = knows_work(known, step.history);
                 if !self.is_over_in_time(step.now.mono, id, plan.makespan()) {
                     self.set_stage(id, Stage::Wanting);
                     return step.marks.want_plans();

@@ -174,7 +174,8 @@ impl World {
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
             | Effect::Registered(..)
-            | Effect::Foreign(..) => None,
+            | Effect::Foreign(..)
+            | Effect::Keep(_) => None,
         }
     }
 

@@ -84,6 +84,23 @@ fn another_ones_process_is_answered_as_one_that_is_not_there() {
 }
 
 #[test]
+fn what_one_owner_ran_plans_no_process_of_another() {
+    let mut bench = Bench::new(well);
+    let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
+    let mut planned = |caller: &Caller, key: SubmitKey| {
+        submit(&mut bench, caller, submission(key, diamond()));
+        let answer = asks(&mut bench, caller, Request::Status(key.process()));
+        let Answer::Status(status) = answer else {
+            panic!("it is there: {answer:?}")
+        };
+        (status.summary.phase, status.planned.is_some())
+    };
+    assert_eq!(planned(&ana, KEY), (Phase::Completed, false));
+    assert_eq!(planned(&ben, SECOND), (Phase::Completed, false));
+    assert_eq!(planned(&ana, SubmitKey(79)), (Phase::Completed, true));
+}
+
+#[test]
 fn what_was_submitted_on_the_managers_machine_is_no_users() {
     let mut bench = Bench::new(well);
     bench.submit(diamond());

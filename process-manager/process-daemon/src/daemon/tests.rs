@@ -17,6 +17,7 @@ fn begin(dir: &TempDir) -> Handle {
         lease: None,
         keeper: None,
         socket: Some(dir.path().join("s")),
+        history: HistoryPlace::Nowhere,
         failed: Box::new(|error| panic!("{error}")),
     });
     handle.unwrap()

@@ -3,23 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::history::Estimates;
 use activity_daemon::facts;
 use language::wfformat::{ImportError, RecordedGraph};
-use model::{
-    ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId, Work,
-};
+use model::{ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId};
 use schedule::{Dag, DagError, Demand, Problem, Rates, Task, Tree, platform};
 
 use super::Mode;
 use super::source::{Content, PlanSource};
 use crate::arguments::Recording;
 use crate::failure::Failure;
-use crate::machines;
 use crate::report::groups::{self, Groups};
 use crate::screen;
-
-/// Seconds that an activity is taken to compute where nothing is known of any, as in a run.
-const WORK_UNKNOWN: Work = Work::from_secs(1);
+use crate::{history, machines};
 
 /// A problem with the names of everything in it.
 pub(crate) struct Subject {
@@ -201,21 +197,14 @@ fn graph(source: PlanSource, recording: &Recording) -> Result<Graph, Failure> {
 }
 
 fn of_definition(definition: Definition) -> Result<Graph, DagError> {
-    let graph = definition.graph();
-    let known: Vec<Work> = graph
-        .nodes()
-        .map(|node| node.work)
-        .filter(|work| *work > Work::ZERO)
-        .collect();
-    // As in a run: what nobody said is the mean of what somebody said.
-    let mean = match known.len() as u64 {
-        0 => WORK_UNKNOWN,
-        n => Work(known.iter().map(|work| work.0).sum::<u64>() / n),
-    };
-    let graph = graph.weighted(
+    // As in a run.
+    let remembered = history::of_definition(&definition);
+    let is_guess = !::history::knows_any(&definition, "", &remembered);
+    let estimates = Estimates::new(&definition, "", &remembered, None);
+    let graph = definition.graph().weighted(
         |node| match node.activity {
-            Some(_) if node.work == Work::ZERO => mean,
-            Some(_) | None => node.work,
+            Some(activity) => estimates.of(&definition, activity, || None),
+            None => node.work,
         },
         |_, _, bytes| bytes,
     );
@@ -242,7 +231,7 @@ fn of_definition(definition: Definition) -> Result<Graph, DagError> {
         named: given.iter().map(|activity| activity.map(named)).collect(),
         given,
         legend: legend(labels, has_others),
-        is_guess: known.is_empty(),
+        is_guess,
         demands: demands(&definition),
         definition: Some(definition),
     })

@@ -75,6 +75,8 @@ fn completed(phase: Phase) -> Status {
         copies: None,
         planned_from: None,
         turn: None,
+        left: None,
+        left_p90: None,
     }
 }
 

@@ -119,6 +119,8 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         copies: None,
         planned_from: None,
         turn: None,
+        left: None,
+        left_p90: None,
     }
 }
 

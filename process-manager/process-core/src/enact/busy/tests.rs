@@ -77,7 +77,7 @@ fn platform(slots: u32, power: f64) -> Platform {
 
 fn busy(bench: &Bench, platform: &Platform, running: &dyn Running) -> Busy {
     let known = bench.process();
-    let works = Works::new(known);
+    let works = Works::new(known, &history::Store::default());
     Busy::new(known, platform, &works, (running, bench.now.wall))
 }
 
@@ -139,7 +139,7 @@ fn what_runs_is_in_the_problem_at_its_place_and_until_its_end() {
         platform(1, 1.0),
         schedule::SchedulerKind::Heft,
         false,
-        (&started, bench.now.wall),
+        ((&started, bench.now.wall), &history::Store::default()),
     );
     let plan = schedule::plan(&asked).unwrap();
     let entry = plan.entry(ActivityId(2)).unwrap();
@@ -153,7 +153,7 @@ fn what_runs_is_in_the_problem_at_its_place_and_until_its_end() {
         only_one.unwrap(),
         schedule::SchedulerKind::Heft,
         false,
-        (&started, bench.now.wall),
+        ((&started, bench.now.wall), &history::Store::default()),
     );
     let plan = schedule::plan(&asked).unwrap();
     let entry = plan.entry(ActivityId(2)).unwrap();
@@ -182,7 +182,7 @@ fn what_is_out_at_a_machine_that_plans_leave_out_ends_too() {
     let busy = Busy::new(
         known,
         &only_two.unwrap(),
-        &Works::new(known),
+        &Works::new(known, &history::Store::default()),
         (&Idle, bench.now.wall),
     );
     assert_eq!(busy.ready, [] as [Vec<Span>; 0]);

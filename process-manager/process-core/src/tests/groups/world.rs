@@ -167,7 +167,8 @@ impl World {
             Effect::ToActivity(_, ToActivity::Attach { .. })
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
-            | Effect::Registered(..) => {}
+            | Effect::Registered(..)
+            | Effect::Keep(_) => {}
         }
     }
 

@@ -1,0 +1,127 @@
+//! The works by which the activities of a definition are planned: by whoever runs it, and by whoever only
+//! looks what a plan would be.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, Definition, NodeId, Work};
+
+use crate::store::{Known, SizeClass, Store};
+
+/// The assumed work of an activity if nothing is known of any.
+const WORK_UNKNOWN: Work = Work::from_secs(1);
+
+/// Works as they are given, else as they were in earlier runs of the same owner, else as the others are.
+#[derive(Clone, Debug)]
+pub struct Estimates {
+    /// What is remembered of activities whose work is not given, by the node of the draft.
+    remembered: BTreeMap<NodeId, Known>,
+    /// The work of all others.
+    mean: Work,
+}
+
+impl Estimates {
+    /// Looks up what is remembered. `seen` is the mean of the run times in this run; without it the mean of
+    /// the works given counts, else a second. O(nodes of the draft).
+    pub fn new(
+        definition: &Definition,
+        owner: &str,
+        history: &Store,
+        seen: Option<Work>,
+    ) -> Estimates {
+        Estimates {
+            remembered: remembered(definition, owner, history),
+            mean: seen.unwrap_or_else(|| mean_given(definition)),
+        }
+    }
+
+    /// The work of an activity; `size` is asked for the size of its inputs where it matters. Copies of a
+    /// body share what is remembered of it.
+    pub fn of(
+        &self,
+        definition: &Definition,
+        activity: ActivityId,
+        size: impl FnOnce() -> Option<SizeClass>,
+    ) -> Work {
+        let known = self.remembered.get(&definition.origin(activity.node()));
+        given(definition, activity)
+            .or_else(|| Some(of_size(known?, size)))
+            .unwrap_or(self.mean)
+    }
+
+    /// How much longer than expected nine in ten attempts at an activity take at most, as a multiple;
+    /// none where nobody has seen any.
+    pub fn spread(&self, definition: &Definition, activity: ActivityId) -> Option<f64> {
+        let origin = definition.origin(activity.node());
+        let forecast = self.remembered.get(&origin)?.of(None);
+        let work = forecast.work.reference_seconds();
+        Some((forecast.p90.reference_seconds() / work).max(1.0))
+    }
+}
+
+/// True if the work of any activity is given or remembered.
+pub fn knows_any(definition: &Definition, owner: &str, history: &Store) -> bool {
+    let names = (owner, definition.name());
+    let is_remembered = history.knows(names.0, names.1);
+    // Copies of a body have the works of the body.
+    let written = (0..).map(NodeId).zip(&definition.draft().nodes);
+    let mut activities = written.filter_map(|(id, node)| Some((id, node.activity()?)));
+    activities.any(|(id, activity)| {
+        let name = definition.plain_name(id);
+        activity.work.is_some_and(|work| work > Work::ZERO)
+            || is_remembered && history.of_activity(names, name).is_some()
+    })
+}
+
+/// The work of one activity, where it is given or remembered.
+pub fn known_of(
+    definition: &Definition,
+    owner: &str,
+    history: &Store,
+    activity: ActivityId,
+    size: impl FnOnce() -> Option<SizeClass>,
+) -> Option<Work> {
+    given(definition, activity).or_else(|| {
+        let name = definition.plain_name(activity.node());
+        let known = history.of_activity((owner, definition.name()), name)?;
+        Some(of_size(&known, size))
+    })
+}
+
+fn given(definition: &Definition, activity: ActivityId) -> Option<Work> {
+    let declared = definition.activity_as_written(activity);
+    let given = declared.and_then(|declared| declared.work);
+    given.filter(|&work| work > Work::ZERO)
+}
+
+fn of_size(known: &Known, size: impl FnOnce() -> Option<SizeClass>) -> Work {
+    let class = if known.depends_on_size() {
+        size()
+    } else {
+        None
+    };
+    known.of(class).work
+}
+
+fn remembered(definition: &Definition, owner: &str, history: &Store) -> BTreeMap<NodeId, Known> {
+    let names = (owner, definition.name());
+    if !history.knows(names.0, names.1) {
+        return BTreeMap::new();
+    }
+    let written = (0..).map(NodeId).zip(&definition.draft().nodes);
+    let activities = written.filter_map(|(id, node)| {
+        node.activity()?;
+        Some((id, history.of_activity(names, definition.plain_name(id))?))
+    });
+    activities.collect()
+}
+
+fn mean_given(definition: &Definition) -> Work {
+    let works = definition.graph().nodes().map(|node| node.work);
+    let given: Vec<u64> = works.map(|work| work.0).filter(|&work| work > 0).collect();
+    // Numbers of users may add up to more than a `u64` holds.
+    let sum = given
+        .iter()
+        .fold(0_u64, |sum, work| sum.saturating_add(*work));
+    sum.checked_div(given.len() as u64)
+        .map_or(WORK_UNKNOWN, Work)
+}

@@ -1,0 +1,98 @@
+//! The history of a user's embedded runs: one file that all of them add to.
+
+use std::io;
+use std::path::PathBuf;
+
+use history::{Batch, Key, Store, Template, decode_section, encode_section, group};
+use journal::{Content, SharedFile};
+
+/// Added bytes from which the end of a run compacts the file: to read so many takes a start about a
+/// millisecond.
+const COMPACTED_FROM: u64 = 512 << 10;
+
+/// The works that a user's activities have taken, in a file under the user's data directory.
+#[derive(Clone, Debug)]
+pub struct HistoryFile {
+    file: SharedFile,
+}
+
+impl HistoryFile {
+    /// The file of this path, which need not be there.
+    pub fn new(path: PathBuf) -> HistoryFile {
+        let file = SharedFile::new(path);
+        HistoryFile { file }
+    }
+
+    /// What is remembered of a definition. The cost does not grow with what is remembered of others.
+    pub fn of_definition(&self, definition: &str) -> io::Result<Store> {
+        let mut store = Store::default();
+        take(&self.file.read(group(definition))?, &mut store);
+        Ok(store)
+    }
+
+    /// All that is remembered.
+    pub fn all(&self) -> io::Result<Store> {
+        let mut store = Store::default();
+        for (_, content) in self.file.read_all()? {
+            take(&content, &mut store);
+        }
+        Ok(store)
+    }
+
+    /// Adds attempts. Returns false while the file is compacted: the caller tries again.
+    pub fn add(&self, batch: &Batch) -> io::Result<bool> {
+        self.file.add(group(&batch.definition), &batch.encode())
+    }
+
+    /// Compacts the file where much was added, unless another run uses it at the moment.
+    pub fn compact_if_long(&self) -> io::Result<()> {
+        if self.file.added_bytes()? >= COMPACTED_FROM {
+            self.file.compact(|all| sections(all, |_| true))?;
+        }
+        Ok(())
+    }
+
+    /// Forgets a definition, or everything. Returns the number of templates that were forgotten.
+    pub fn forget(&self, definition: Option<&str>) -> io::Result<usize> {
+        let mut n_forgotten = 0;
+        self.file.compact_in_turn(|all| {
+            sections(all, |key| {
+                let stays = definition.is_some_and(|definition| key.definition != definition);
+                n_forgotten += usize::from(!stays);
+                stays
+            })
+        })?;
+        Ok(n_forgotten)
+    }
+}
+
+fn take(content: &Content, store: &mut Store) {
+    if let Some(section) = &content.section {
+        decode_section(section, store);
+    }
+    for batch in content.added.iter().filter_map(|body| Batch::decode(body)) {
+        batch.apply("", store);
+    }
+}
+
+/// The sections of all that stays, within the bound of a store.
+fn sections(all: Vec<(u64, Content)>, mut stays: impl FnMut(&Key) -> bool) -> Vec<(u64, Vec<u8>)> {
+    let mut store = Store::default();
+    for (_, content) in &all {
+        take(content, &mut store);
+    }
+    let mut groups: std::collections::BTreeMap<u64, Vec<(Key, Template)>> = Default::default();
+    for (key, template) in store.all() {
+        if stays(&key) {
+            let own = groups.entry(group(&key.definition)).or_default();
+            own.push((key, template.clone()));
+        }
+    }
+    let sections = groups.into_iter();
+    sections
+        .map(|(group, templates)| (group, encode_section(&templates)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

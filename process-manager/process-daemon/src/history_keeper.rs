@@ -1,0 +1,216 @@
+//! Keeps the works of activities beside the journal: nothing depends on them, so nothing waits for them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use history::{Batch, Key, Observed, Store, Template};
+use journal::{Records, RecordsCommitter};
+use model::{Mono, Span, Work};
+use process_core::Remembered;
+
+use crate::history_file::HistoryFile;
+
+/// The time for which attempts wait to be written with others.
+const GATHER: Span = Span::from_millis(100);
+
+/// Attempts written at once: some 50 KB.
+const GATHERED_MAX: usize = 1_024;
+
+/// Where works of activities are kept.
+#[derive(Clone, Debug, Default)]
+pub enum HistoryPlace {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// In records of the manager's own directory, by owner: those of a grid.
+    Records,
+    /// In a file that all runs of a user share.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Works here by works there: machines that are imitated may have any power.
+        factor: f64,
+        /// The definitions of which the file is read.
+        definitions: Vec<String>,
+    },
+}
+
+/// Keeps what an effect says.
+pub(crate) enum HistoryKeeper {
+    Nowhere,
+    Records(RecordsCommitter),
+    File(Gatherer),
+}
+
+/// Attempts that wait to be written to a file.
+pub(crate) struct Gatherer {
+    file: HistoryFile,
+    factor: f64,
+    batches: BTreeMap<String, Batch>,
+    n_items: usize,
+    due: Option<Mono>,
+}
+
+impl HistoryKeeper {
+    /// Opens a place, and returns what it has. What cannot be read is as if there were nothing.
+    pub(crate) fn open(
+        place: &HistoryPlace,
+        directory: &Path,
+    ) -> (HistoryKeeper, Vec<(Key, Template)>) {
+        match place {
+            HistoryPlace::Nowhere => (HistoryKeeper::Nowhere, Vec::new()),
+            HistoryPlace::Records => open_records(directory),
+            HistoryPlace::File {
+                path,
+                factor,
+                definitions,
+            } => {
+                let file = HistoryFile::new(path.clone());
+                let read = definitions.iter().map(|one| file.of_definition(one));
+                let known = read.flat_map(|store| match store {
+                    Ok(store) => scaled(&store, *factor),
+                    Err(error) => {
+                        tracing::warn!(%error, path = %path.display(), "the history is not read");
+                        Vec::new()
+                    }
+                });
+                let known = known.collect();
+                let gatherer = Gatherer {
+                    file,
+                    factor: *factor,
+                    batches: BTreeMap::new(),
+                    n_items: 0,
+                    due: None,
+                };
+                (HistoryKeeper::File(gatherer), known)
+            }
+        }
+    }
+
+    pub(crate) fn keep(&mut self, remembered: Remembered) {
+        let Remembered {
+            key,
+            seen,
+            template,
+            gone,
+        } = remembered;
+        match self {
+            HistoryKeeper::Nowhere => {}
+            HistoryKeeper::Records(records) => {
+                let gone = gone.iter().map(|key| (key.encode(), None));
+                let kept = (key.encode(), Some(template.encode()));
+                for (key, value) in gone.chain([kept]) {
+                    if let Err(error) = records.keep(key, value) {
+                        tracing::warn!(%error, "the work of an activity is not remembered");
+                    }
+                }
+            }
+            HistoryKeeper::File(gatherer) => gatherer.gather(&key, &seen),
+        }
+    }
+
+    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
+        match self {
+            HistoryKeeper::Nowhere | HistoryKeeper::Records(_) => None,
+            HistoryKeeper::File(gatherer) => gatherer.due,
+        }
+    }
+
+    pub(crate) fn wake(&mut self, now: Mono) {
+        if let HistoryKeeper::File(gatherer) = self
+            && gatherer.due.is_some_and(|due| due <= now)
+        {
+            gatherer.write(now);
+        }
+    }
+}
+
+impl Gatherer {
+    fn gather(&mut self, key: &Key, seen: &Observed) {
+        let batch = self.batches.entry(key.definition.clone());
+        let batch = batch.or_insert_with(|| Batch::new(&key.definition));
+        let there = seen.work.0 as f64 / self.factor;
+        let seen = Observed {
+            work: Work(there.max(1.0) as u64),
+            ..*seen
+        };
+        batch.add(&key.activity, key.class, &seen);
+        self.n_items += 1;
+        if self.n_items >= GATHERED_MAX {
+            self.write(shell::clock::mono());
+        } else if self.due.is_none() {
+            self.due = Some(shell::clock::mono() + GATHER);
+        }
+    }
+
+    fn write(&mut self, now: Mono) {
+        self.due = None;
+        while let Some((definition, batch)) = self.batches.pop_first() {
+            let n_items = batch.items.len();
+            match self.file.add(&batch) {
+                Ok(true) => {}
+                // A compaction goes on, which takes a moment. What is too much for that is let go.
+                Ok(false) if self.n_items < GATHERED_MAX => {
+                    self.batches.insert(definition, batch);
+                    self.due = Some(now + GATHER);
+                    return;
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "works of activities are not remembered");
+                }
+            }
+            self.n_items -= n_items;
+        }
+    }
+}
+
+impl Drop for Gatherer {
+    fn drop(&mut self) {
+        self.write(shell::clock::mono());
+        if let Err(error) = self.file.compact_if_long() {
+            tracing::warn!(%error, "the history is not compacted");
+        }
+    }
+}
+
+/// All templates of a store in another unit of work.
+fn scaled(store: &Store, factor: f64) -> Vec<(Key, Template)> {
+    let all = store.all();
+    all.map(|(key, template)| (key, template.scaled(factor)))
+        .collect()
+}
+
+fn open_records(directory: &Path) -> (HistoryKeeper, Vec<(Key, Template)>) {
+    let opened = Records::open(&directory.join("history"));
+    let (records, known) = match opened {
+        Ok((records, known, opened)) => {
+            if let Some(aside) = opened.set_aside {
+                tracing::warn!(
+                    reason = aside.reason,
+                    path = %aside.path.display(),
+                    "the history of activities was in doubt and set aside"
+                );
+            }
+            (records, known)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "works of activities are not remembered");
+            return (HistoryKeeper::Nowhere, Vec::new());
+        }
+    };
+    let stopped = |error: journal::RecordsError| {
+        tracing::error!(%error, "works of activities are not remembered any more");
+    };
+    let known = known.into_iter();
+    let known =
+        known.filter_map(|(key, value)| Some((Key::decode(&key)?, Template::decode(&value)?)));
+    let known = known.collect();
+    match RecordsCommitter::start(records, stopped) {
+        Ok(committer) => (HistoryKeeper::Records(committer), known),
+        Err(error) => {
+            tracing::warn!(%error, "works of activities are not remembered");
+            (HistoryKeeper::Nowhere, known)
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The history of this user's embedded runs: where it is, what plans read of it, and `xav history`.
+
+use std::path::Path;
+
+use clap::Args;
+use history::{Forecast, Key, SizeClass, Store, Template};
+use model::{Bytes, Definition, Work};
+use process_daemon::{HistoryFile, HistoryPlace};
+use serde_json::{Value as Json, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::machines::LocalMachine;
+use crate::{home, screen, text};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  xav history                      what activities took in earlier runs, of all definitions
+  xav history mosaic               of the definition named mosaic
+  xav history mosaic --json
+  xav history mosaic --forget      plan it as if it had never run
+
+Times are those of a core of this machine. A killed attempt counts as one that would have taken longer.
+The bars are how often the shortest to the longest times were seen. docs/history.md tells more.";
+
+/// Attempts from which a bound for the memory is suggested.
+const SUGGESTED_FROM: u32 = 3;
+
+/// The suggested bound beyond the most memory that was seen, in percent.
+const ROOM_PERCENT: u64 = 25;
+
+/// Suggested bounds are multiples of this.
+const ROUND: u64 = 16 << 20;
+
+/// The bars that a distribution is drawn with.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// `xav history`
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// The name of a definition; all where left out
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+    /// Forget it, so that plans rest on what is given alone
+    #[arg(long)]
+    forget: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    /// True if the answer is to be JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json
+    }
+}
+
+/// Where a run keeps what its activities take, and what of it its process manager reads. Without a
+/// directory for data it remembers nothing.
+pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) -> HistoryPlace {
+    let Ok(path) = home::history() else {
+        return HistoryPlace::Nowhere;
+    };
+    let powers = machines.iter().filter_map(|one| one.profile.as_ref());
+    // The fastest of the machines that are imitated is this one, whose power is 1 in the file.
+    let most = powers.map(|profile| profile.power).fold(0.0, f64::max);
+    HistoryPlace::File {
+        path,
+        factor: if most > 0.0 { most } else { 1.0 },
+        definitions: definition.iter().map(|one| one.name().to_owned()).collect(),
+    }
+}
+
+/// What plans of a definition read.
+pub(crate) fn of_definition(definition: &Definition) -> Store {
+    let file = home::history().ok().map(HistoryFile::new);
+    let read = file.and_then(|file| file.of_definition(definition.name()).ok());
+    read.unwrap_or_default()
+}
+
+/// `xav history`
+pub(crate) fn history(arguments: &Arguments) -> Outcome {
+    let path = home::history()?;
+    let file = HistoryFile::new(path.clone());
+    let name = arguments.name.as_deref();
+    if arguments.forget {
+        return forget(&file, &path, arguments);
+    }
+    let read = match name {
+        // Names that share a place in the file come with it.
+        Some(name) => file.of_definition(name),
+        None => file.all(),
+    };
+    let store = read.map_err(|error| failed("read", &path, &error))?;
+    let known = store.of_owner("", name);
+    if arguments.json {
+        let all: Vec<Json> = known.iter().map(|(key, one)| document(key, one)).collect();
+        screen::json(&json!({ "history": all }))?;
+        return Ok(0);
+    }
+    if known.is_empty() {
+        let of = name.map_or(String::new(), |name| {
+            format!(" of {}", text::one_line(name, 60))
+        });
+        screen::out(&format!("nothing is remembered{of}\n"))?;
+        return Ok(0);
+    }
+    screen::out(&table(&known))?;
+    Ok(0)
+}
+
+fn forget(file: &HistoryFile, path: &Path, arguments: &Arguments) -> Outcome {
+    let forgotten = file.forget(arguments.name.as_deref());
+    let n_forgotten = forgotten.map_err(|error| failed("write", path, &error))?;
+    if arguments.json {
+        screen::json(&json!({ "forgotten": n_forgotten }))?;
+    } else {
+        let what = text::count(n_forgotten as u64, "activity", "activities");
+        screen::out(&format!("{what} forgotten\n"))?;
+    }
+    Ok(0)
+}
+
+fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let shown = text::quoted(&path.display().to_string());
+    Failure::new(format!("could not {action} the history {shown}: {error}"))
+}
+
+/// A table for each definition.
+fn table(known: &[(Key, &Template)]) -> String {
+    let head = [
+        "activity", "inputs", "runs", "p50", "p90", "", "memory", "bound",
+    ];
+    let head = || vec![head.map(str::to_owned).to_vec()];
+    let tables = known.chunk_by(|(one, _), (other, _)| one.definition == other.definition);
+    let tables = tables.map(|of_one| {
+        let rows = of_one.iter().map(|(key, template)| row(key, template));
+        let rows: Vec<Vec<String>> = head().into_iter().chain(rows).collect();
+        let name = of_one.first().map_or("", |(key, _)| &key.definition);
+        format!("{}\n{}", text::one_line(name, 100), text::table(&rows))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn row(key: &Key, template: &Template) -> Vec<String> {
+    let forecast = template.forecast();
+    let time = |of: fn(&Forecast) -> Work| {
+        let span = forecast.as_ref().map(|forecast| span(of(forecast)));
+        span.unwrap_or_default()
+    };
+    let killed = match template.n_killed() {
+        0 => String::new(),
+        n => format!(" ({n} killed)"),
+    };
+    let memory = template.memory_p95();
+    vec![
+        text::one_line(&key.activity, 40),
+        size(key.class),
+        format!("{}{killed}", template.n_completed()),
+        time(|forecast| forecast.p50),
+        time(|forecast| forecast.p90),
+        bars(template.sampled()),
+        memory.map_or(String::new(), |_| text::bytes(template.peak_memory())),
+        suggested(template).map_or(String::new(), text::bytes),
+    ]
+}
+
+/// A work as the time that it takes on a core of this machine.
+fn span(work: Work) -> String {
+    text::span(model::Span(work.0))
+}
+
+/// The greatest size of a class.
+fn bytes_max(SizeClass(class): SizeClass) -> Bytes {
+    Bytes(
+        1_u64
+            .checked_shl(u32::from(class))
+            .map_or(u64::MAX, |more| more - 1),
+    )
+}
+
+fn size(class: SizeClass) -> String {
+    match class {
+        SizeClass(0) => "none".to_owned(),
+        class => format!("< {}", Bytes(bytes_max(class).0.saturating_add(1))),
+    }
+}
+
+/// A bound for `memory`: some more than was ever seen.
+fn suggested(template: &Template) -> Option<Bytes> {
+    let peak = template.peak_memory().0;
+    let is_known = template.n_completed() >= SUGGESTED_FROM && peak > 0;
+    let more = peak.saturating_add(peak / 100 * ROOM_PERCENT);
+    is_known.then(|| Bytes(more.div_ceil(ROUND).saturating_mul(ROUND)))
+}
+
+/// How often times were seen, from the shortest to the longest.
+fn bars(sampled: &[f32]) -> String {
+    let values = || sampled.iter().map(|value| value.abs());
+    let (least, most) = (
+        values().fold(f32::INFINITY, f32::min),
+        values().fold(0.0, f32::max),
+    );
+    if sampled.len() < 2 {
+        return String::new();
+    }
+    let mut counts = [0_usize; BARS.len()];
+    for value in values() {
+        let part = (value - least) / (most - least).max(f32::MIN_POSITIVE);
+        let place = (part * counts.len() as f32) as usize;
+        counts[place.min(counts.len() - 1)] += 1;
+    }
+    let highest = counts.iter().copied().max().unwrap_or(1).max(1);
+    let bar = |count: usize| match count {
+        0 => ' ',
+        count => BARS[(count * BARS.len() - 1) / highest],
+    };
+    counts.map(bar).iter().collect()
+}
+
+fn document(key: &Key, template: &Template) -> Json {
+    let forecast = template.forecast();
+    let seconds = |of: fn(&Forecast) -> Work| {
+        let forecast = forecast.as_ref();
+        forecast.map(|forecast| of(forecast).reference_seconds())
+    };
+    json!({
+        "definition": key.definition,
+        "activity": key.activity,
+        "input_bytes_max": bytes_max(key.class).0,
+        "completed": template.n_completed(),
+        "killed": template.n_killed(),
+        "work_seconds": seconds(|forecast| forecast.work),
+        "work_seconds_p50": seconds(|forecast| forecast.p50),
+        "work_seconds_p90": seconds(|forecast| forecast.p90),
+        "cpu_share": template.cpu(),
+        "peak_memory_bytes": template.peak_memory().0,
+        "peak_memory_bytes_p95": template.memory_p95().map(|bytes| bytes.0),
+        "suggested_memory_bytes": suggested(template).map(|bytes| bytes.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_where_times_lie() {
+        assert_eq!(bars(&[1.0]), "");
+        assert_eq!(bars(&[1.0, 1.0, 2.0, 9.0]), "█▄     ▄");
+        assert_eq!(bars(&[2.0, 2.0]), "█       ");
+    }
+
+    #[test]
+    fn sizes_are_told_by_their_bounds() {
+        assert_eq!(size(SizeClass(0)), "none");
+        assert_eq!(size(SizeClass::of(Bytes(1_000))), "< 1.0 KiB");
+        assert_eq!(bytes_max(SizeClass(64)), Bytes(u64::MAX));
+    }
+}
