@@ -5,7 +5,8 @@
 //! predecessor, the predecessor runs again before it on its slot, and what that one waits for
 //! before it, if that lets the task start earlier. So copies come and go with every move, and
 //! moves need not know of them. Simulated annealing as in the parent module; a look at a move is
-//! O(n + e) for as many copies as there are tasks.
+//! O(n + e) for as many copies as there are tasks. Times before the first place in the order that a
+//! move changes stand, and counting ends where the schedule can only become too long.
 
 use super::solution::Sites;
 use super::spots::noise;
@@ -27,6 +28,8 @@ pub(crate) struct Repeats<'a> {
     repeatable: &'a [bool],
     state: State,
     times: Times,
+    /// How many of the first places in the order have times that fit the state.
+    n_counted: usize,
     random: Random,
     /// Tasks, messages, runs and slots looked at so far.
     steps: u64,
@@ -64,6 +67,20 @@ struct Times {
     makespan: f64,
     /// The run that ends last.
     last: u32,
+    /// By place in the order that was counted: what was before it.
+    steps_back: Vec<StepBack>,
+    /// Slots with when they were free, and their last runs, before a place in the order took them.
+    freed: Vec<(u32, (f64, u32))>,
+}
+
+/// What is to be undone of one place in the order.
+#[derive(Clone, Copy)]
+struct StepBack {
+    n_runs: usize,
+    n_wide: usize,
+    n_freed: usize,
+    makespan: f64,
+    last: u32,
 }
 
 /// The changes to undo where a copy does not help.
@@ -86,22 +103,26 @@ impl<'a> Repeats<'a> {
             place[task as usize] = number;
         }
         let host = schedule.entries.iter().map(|entry| entry.host).collect();
+        let sites = Sites::new(problem);
         let mut repeats = Repeats {
             problem,
-            sites: Sites::new(problem),
             repeatable,
-            state: State { order, place, host },
             times: Times {
-                runs: Vec::new(),
-                free: Vec::new(),
+                runs: vec![Run::NEVER; order.len()],
+                free: sites.ready.iter().map(|&ready| (ready, NONE)).collect(),
                 wide: Vec::new(),
                 makespan: 0.0,
                 last: NONE,
+                steps_back: Vec::new(),
+                freed: Vec::new(),
             },
+            sites,
+            state: State { order, place, host },
+            n_counted: 0,
             random: Random::new(2),
             steps: 0,
         };
-        repeats.count();
+        repeats.count(f64::INFINITY);
         repeats
     }
 
@@ -122,8 +143,7 @@ impl<'a> Repeats<'a> {
             let at = HEATS.len() as f64 * self.steps as f64 / steps_max as f64;
             if at as usize > cycle {
                 cycle = at as usize;
-                self.state.clone_from(&best.1);
-                self.count();
+                self.restart_from(&best.1);
                 present = self.times.makespan;
                 critical = self.critical();
             }
@@ -145,22 +165,33 @@ impl<'a> Repeats<'a> {
             if (new_host, new_place) == (host, place) {
                 continue;
             }
-            self.state.host[task as usize] = new_host;
-            self.state.shift(task, new_place);
-            self.count();
-            if self.times.makespan <= present + noise(&mut self.random, temperature) {
+            let allowed = present + noise(&mut self.random, temperature);
+            self.change(task, new_host, new_place);
+            if self.count(allowed) {
                 present = self.times.makespan;
                 critical = self.critical();
                 if present < best.0 * (1.0 - BETTER) {
                     best = (present, self.state.clone());
                 }
             } else {
-                self.state.host[task as usize] = host;
-                self.state.shift(task, place);
+                self.change(task, host, place);
             }
         }
-        self.state = best.1;
-        self.count();
+        self.restart_from(&best.1);
+    }
+
+    /// Gives a task a machine and a place in the order.
+    fn change(&mut self, task: u32, host: u32, place: u32) {
+        let first = place.min(self.state.place[task as usize]);
+        self.n_counted = self.n_counted.min(first as usize);
+        self.state.host[task as usize] = host;
+        self.state.shift(task, place);
+    }
+
+    fn restart_from(&mut self, state: &State) {
+        self.state.clone_from(state);
+        self.n_counted = 0;
+        self.count(f64::INFINITY);
     }
 
     /// Another machine or another place in the order for a task, or both.
@@ -218,56 +249,72 @@ impl<'a> Repeats<'a> {
         tasks
     }
 
-    /// Counts all times, and decides on copies.
-    fn count(&mut self) {
-        let n_tasks = self.state.order.len();
-        let empty = Run {
-            task: 0,
-            host: 0,
-            slot: 0,
-            start: 0.0,
-            finish: 0.0,
-            after: NONE,
-            next: NONE,
-        };
-        self.times.runs.clear();
-        self.times.runs.resize(n_tasks, empty);
-        self.times.wide.clear();
-        self.times.free.clear();
-        self.times
-            .free
-            .extend(self.sites.ready.iter().map(|&ready| (ready, NONE)));
-        (self.times.makespan, self.times.last) = (0.0, NONE);
-        for number in 0..n_tasks {
-            let task = self.state.order[number];
+    /// Counts the times that do not fit the state, and decides on copies. False, with only a part of
+    /// them counted, if the makespan is longer than allowed.
+    fn count(&mut self, allowed: f64) -> bool {
+        self.go_back_to(self.n_counted);
+        while self.n_counted < self.state.order.len() {
+            let task = self.state.order[self.n_counted];
             let host = self.state.host[task as usize];
-            let run = match self.problem.fixed(task) {
-                Some(fixed) => Run {
-                    task,
-                    host: fixed.host,
-                    start: fixed.finish,
-                    finish: fixed.finish,
-                    ..empty
-                },
-                None if self.problem.dag().is_gate(task) => {
-                    let (start, after) = self.arrival(task, host);
-                    Run {
-                        task,
-                        host,
-                        start,
-                        finish: start,
-                        after,
-                        ..empty
-                    }
-                }
-                None => self.place(task, host),
-            };
+            self.times.steps_back.push(StepBack {
+                n_runs: self.times.runs.len(),
+                n_wide: self.times.wide.len(),
+                n_freed: self.times.freed.len(),
+                makespan: self.times.makespan,
+                last: self.times.last,
+            });
+            self.n_counted += 1;
+            self.steps += 1 + self.problem.dag().predecessors(task).len() as u64;
+            let run = self.run_of(task, host);
             self.times.runs[task as usize] = run;
             if run.finish > self.times.makespan {
                 (self.times.makespan, self.times.last) = (run.finish, task);
             }
+            if run.finish > allowed {
+                return false;
+            }
         }
-        self.steps += (n_tasks + self.problem.dag().n_edges()) as u64;
+        self.times.makespan <= allowed
+    }
+
+    /// Takes back the times of all places in the order from this one on.
+    fn go_back_to(&mut self, place: usize) {
+        let times = &mut self.times;
+        let Some(&back) = times.steps_back.get(place) else {
+            return;
+        };
+        times.take_back_copies(back.n_runs);
+        for (slot, free) in times.freed.drain(back.n_freed..).rev() {
+            times.free[slot as usize] = free;
+        }
+        times.wide.truncate(back.n_wide);
+        (times.makespan, times.last) = (back.makespan, back.last);
+        times.steps_back.truncate(place);
+    }
+
+    /// The run of a task on a machine, with its copies.
+    fn run_of(&mut self, task: u32, host: u32) -> Run {
+        if let Some(fixed) = self.problem.fixed(task) {
+            return Run {
+                task,
+                host: fixed.host,
+                start: fixed.finish,
+                finish: fixed.finish,
+                ..Run::NEVER
+            };
+        }
+        if self.problem.dag().is_gate(task) {
+            let (start, after) = self.arrival(task, host);
+            return Run {
+                task,
+                host,
+                start,
+                finish: start,
+                after,
+                ..Run::NEVER
+            };
+        }
+        self.place(task, host)
     }
 
     /// Places a task on its machine, after copies of what it would wait for if that is sooner.
@@ -275,6 +322,7 @@ impl<'a> Repeats<'a> {
         let cores = self.problem.dag().cores(task) as usize;
         let slot = if cores == 1 {
             let slot = self.slot_for(task, host);
+            self.note_free(slot);
             self.copy_for(task, host, slot, CHAIN_MAX);
             slot
         } else {
@@ -291,6 +339,12 @@ impl<'a> Repeats<'a> {
             }
         }
         run
+    }
+
+    /// Notes when a slot is free, before it is taken.
+    fn note_free(&mut self, slot: usize) {
+        let free = self.times.free[slot];
+        self.times.freed.push((slot as u32, free));
     }
 
     /// A run of a task on a slot as early as that and its data allow.
@@ -345,6 +399,9 @@ impl<'a> Repeats<'a> {
             one.total_cmp(&other)
         });
         slots.truncate(cores);
+        for &slot in &slots {
+            self.note_free(slot);
+        }
         let last = slots[slots.len() - 1];
         let wide = slots.into_iter().map(|slot| (task, slot as u32));
         self.times.wide.extend(wide);
@@ -408,12 +465,7 @@ impl<'a> Repeats<'a> {
 
     /// Takes back all copies since a mark; they are on its slot.
     fn back_to(&mut self, mark: &Mark) {
-        while self.times.runs.len() > mark.n_runs {
-            if let Some(Run { task, next, .. }) = self.times.runs.pop() {
-                // The latest copy of a task is the first in its list.
-                self.times.runs[task as usize].next = next;
-            }
-        }
+        self.times.take_back_copies(mark.n_runs);
         self.times.free[mark.slot] = mark.free;
     }
 
@@ -480,6 +532,31 @@ impl<'a> Repeats<'a> {
     }
 }
 
+impl Run {
+    /// A run that was not counted.
+    const NEVER: Run = Run {
+        task: 0,
+        host: 0,
+        slot: 0,
+        start: 0.0,
+        finish: 0.0,
+        after: NONE,
+        next: NONE,
+    };
+}
+
+impl Times {
+    /// Takes back copies until there are so many runs.
+    fn take_back_copies(&mut self, n_runs: usize) {
+        while self.runs.len() > n_runs {
+            if let Some(Run { task, next, .. }) = self.runs.pop() {
+                // The latest copy of a task is the first in its list.
+                self.runs[task as usize].next = next;
+            }
+        }
+    }
+}
+
 impl State {
     /// Moves a task to another place of the order.
     fn shift(&mut self, task: u32, target: u32) {
@@ -496,3 +573,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
