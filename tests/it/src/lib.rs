@@ -46,6 +46,7 @@ mod intermediates;
 mod items;
 #[cfg(test)]
 mod journals;
+#[cfg(test)]
 mod kills;
 #[cfg(test)]
 mod lost_version;

@@ -72,6 +72,7 @@ fn progress(phase: Phase) -> Answer {
         controllers: Vec::new(),
         running: Vec::new(),
         left: None,
+        left_p90: None,
         waiting_for: None,
     }))
 }

@@ -115,6 +115,7 @@ fn progress(revision: u64, phase: Phase) -> Answer {
         controllers: Vec::new(),
         running: Vec::new(),
         left: None,
+        left_p90: None,
         waiting_for: None,
     }))
 }
