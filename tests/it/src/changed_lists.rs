@@ -68,7 +68,7 @@ outputs: {{ sum: '${{ sum }}' }}
 body:
   sequence:
     - for-each:
-{each}    - activity: sum
+        {each}    - activity: sum
       run: {{ shell: \"cat parts/* | awk '{{ s += $1 }} END {{ print s }}'\" }}
       inputs: {{ parts/: 'one[*].out' }}
       stdout: {{ into: sum, as: int }}

@@ -28,7 +28,8 @@ body:
           activity: expose
           run: { shell: 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done; true' }
     - activity: join
-      run: { shell: 'while [ -n \"${inputs.until}\" ] && [ ! -e \"${inputs.until}\" ]; do sleep 0.01; done' }
+      env: { UNTIL: '${ inputs.until }' }
+      run: { shell: 'while [ -n \"$UNTIL\" ] && [ ! -e \"$UNTIL\" ]; do sleep 0.01; done' }
 ";
 
 fn mosaic(sandbox: &Sandbox) -> String {

@@ -13,7 +13,7 @@ const SEEDS: u64 = if cfg!(debug_assertions) {
 };
 /// The first seeds, in which each rule must judge something that could break it, but where
 /// [`sim::reach::UNREACHABLE`] says why it cannot.
-const REACHING: u64 = 200;
+const REACHING: u64 = 400;
 /// Steps remembered of a seed that breaks a rule.
 const STEPS_SHOWN: usize = 20;
 

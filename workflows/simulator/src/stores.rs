@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use activity_core::Input;
 use model::{
     ActivityId, Artifact, AttemptId, Draft, Hash, Mono, OutputSource, ProcessId, ResourceId,
-    Source, Span,
+    Source, Span, Value,
 };
 use process_core::record::Phase;
 use process_core::{Event, Verdict};
@@ -245,9 +245,10 @@ impl Stores {
                 let keeper = reused.copy.as_ref().and_then(|&(copy, _)| number(copy));
                 self.keepers.extend(keeper.map(|keeper| (maker, keeper)));
             }
-            Event::Closed { phase, .. } => {
+            Event::Closed { phase, outputs, .. } => {
                 if *phase == Phase::Completed {
                     self.completed.insert(id);
+                    self.note_wanted(id, outputs);
                     self.note_alone(at, n_machines, id);
                 }
             }
@@ -280,6 +281,24 @@ impl Stores {
             blobs.retain(|hash, _| !lost.contains(hash));
         }
         lost
+    }
+
+    /// A process has ended: who has made its outputs. Of a loop it is the last iteration.
+    fn note_wanted(&mut self, id: ProcessId, outputs: &[(String, Value)]) {
+        let of_process = (id, ActivityId(0))..=(id, ActivityId(u32::MAX));
+        let mut makers: BTreeMap<Hash, Vec<Maker>> = BTreeMap::new();
+        for (_, value) in outputs {
+            if let Value::Artifact(artifact, _) = value {
+                let made = self.made.range(of_process.clone());
+                let made = made.filter(|(_, hashes)| hashes.contains(&artifact.hash));
+                makers.insert(artifact.hash, made.map(|(maker, _)| *maker).collect());
+            }
+        }
+        let is_one = |maker: &Maker| makers.values().any(|makers| makers.contains(maker));
+        self.wanted.retain(|maker| maker.0 != id || is_one(maker));
+        // Where several have made the same, those that are named in the definition stand.
+        let alone = makers.values().filter(|makers| makers.len() == 1);
+        self.wanted.extend(alone.flatten());
     }
 
     /// A process has ended: what cannot have another copy, since no third machine is there.

@@ -20,6 +20,8 @@ pub(super) struct Check {
     pub(super) artifacts: Vec<Artifact>,
     /// The machines that are known to have the files.
     pub(super) holders: Vec<ResourceId>,
+    /// Those of them that have answered that they have not, nor got the files elsewhere.
+    pub(super) lacking: Vec<ResourceId>,
     /// The time at which the check became due.
     pub(super) since: Option<Mono>,
     /// The time of the last request to a machine.
@@ -41,7 +43,25 @@ impl Check {
             return false;
         }
         self.holders = holders;
+        self.lacking.clear();
         (self.since, self.asked) = (None, None);
+        true
+    }
+
+    /// The machines that may still have the files.
+    pub(super) fn may_have(&self) -> impl Iterator<Item = ResourceId> {
+        let holders = self.holders.iter().copied();
+        holders.filter(|holder| !self.lacking.contains(holder))
+    }
+
+    /// A machine has neither the files nor got them elsewhere. Returns true if another one is to be asked: after
+    /// a restart nobody knows its address before it is there itself, so the machine could not ask it.
+    pub(super) fn asks_another(&mut self, lacking: ResourceId) -> bool {
+        self.lacking.push(lacking);
+        if self.may_have().next().is_none() {
+            return false;
+        }
+        self.asked = None;
         true
     }
 
@@ -95,6 +115,7 @@ impl Checks {
                 what: What::Output,
                 artifacts: process.produced_by(activity).collect(),
                 holders: process.sources_of(activity, |_| false),
+                lacking: Vec::new(),
                 since: None,
                 asked: None,
                 is_sound: None,
@@ -126,6 +147,7 @@ impl Checks {
             what: What::Recalled,
             artifacts: artifacts.to_vec(),
             holders: holders.to_vec(),
+            lacking: Vec::new(),
             since: None,
             asked: None,
             is_sound: None,
@@ -165,6 +187,7 @@ mod tests {
             what: What::Output,
             artifacts: Vec::new(),
             holders: vec![maker],
+            lacking: Vec::new(),
             since: Some(Mono(1)),
             asked: Some(Mono(2)),
             is_sound: None,
@@ -175,6 +198,10 @@ mod tests {
         assert!(check.is_due(Mono(2)));
         let question = check.question(ProcessId(1), ActivityId(1), maker);
         assert_eq!(question.holders, [copy]);
+        assert!(check.asks_another(maker));
+        assert!(check.is_due(Mono(2)));
+        assert!(check.may_have().eq([copy]));
+        assert!(!check.asks_another(copy));
     }
 
     #[test]

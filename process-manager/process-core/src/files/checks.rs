@@ -6,6 +6,8 @@
 //!                       |                                                                  |
 //!                       +--lost--> the activity runs                     sound: it may end, lost: made again
 //! ```
+//! Files are lost where each machine that is known to have them has answered so.
+//!
 //! The inputs of an activity are verified when its machine stages them. So only files that perhaps
 //! no activity reads are checked here: those of cache hits, and after a restart those that are
 //! outputs of the process. All checks are volatile: a restart repeats them.
@@ -93,10 +95,7 @@ impl Files {
             }
             let asked = match is_shared {
                 true => machines.reachable().next(),
-                false => {
-                    let mut holders = check.holders.iter().copied();
-                    holders.find(|&one| machines.is_reachable(one))
-                }
+                false => check.may_have().find(|&one| machines.is_reachable(one)),
             };
             let since = *check.since.get_or_insert(step.now.mono);
             // A machine that is reachable and slow may be reading large files.
@@ -150,6 +149,7 @@ impl Files {
     ) -> bool {
         let Checked { copied, is_sound } = checked;
         let (id, activity) = (copied.process, copied.activity);
+        let is_shared = self.stores.is_shared();
         let open = self.open.get_mut(&id);
         let check = open.and_then(|open| open.checks.0.get_mut(&activity));
         let Some(check) =
@@ -163,6 +163,10 @@ impl Files {
             && let Some(known) = step.cx.process(id)
             && check.is_renewed(known.sources_of(activity, |_| false))
         {
+            return false;
+        }
+        if !is_sound && !is_shared && check.asks_another(resource) {
+            step.timers.set(Timer::Recall(id), step.now.mono + Span(1));
             return false;
         }
         check.is_sound = Some(is_sound);

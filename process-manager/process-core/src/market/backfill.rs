@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use history::Store;
+use model::limits::CORES_MAX;
 use model::{Activity, Mono, ProcessId, Resource, ResourceId, Span};
 use wire::group::Offered;
 
@@ -287,10 +288,12 @@ impl Market {
 
     /// When so many slots of a machine are free.
     fn free_at(&self, one: &Offered, cores: u32, releases: Option<&Vec<FreeAt>>) -> FreeAt {
-        let mut at = vec![FreeAt::NOW; self.slots.free(one.resource) as usize];
+        // Offers come from outside.
+        let bounded = |slots: u32| slots.min(CORES_MAX) as usize;
+        let mut at = vec![FreeAt::NOW; bounded(self.slots.free(one.resource))];
         at.extend(releases.into_iter().flatten());
         // Nobody here knows when others give back the rest.
-        at.resize(at.len().max(one.slots as usize), FreeAt::default());
+        at.resize(at.len().max(bounded(one.slots)), FreeAt::default());
         let index = (cores as usize).max(1) - 1;
         let mut earliest: Vec<Span> = at.iter().map(|at| at.earliest).collect();
         earliest.sort_unstable();
@@ -316,7 +319,7 @@ impl Market {
             let clock = known.and_then(|known| clock(step, running, known));
             let mut slots: BTreeMap<ResourceId, usize> = BTreeMap::new();
             for want in used {
-                *slots.entry(want.resource).or_default() += want.slots as usize;
+                *slots.entry(want.resource).or_default() += want.slots.min(CORES_MAX) as usize;
             }
             for (resource, n_slots) in slots {
                 let at = releases.entry(resource).or_default();
