@@ -1,16 +1,17 @@
 //! The costs of a full history: what it takes in memory and on disk, and what reading it costs a start.
 //!
-//! `cargo run --release -p process-daemon --example history`
+//! `cargo run --release -p process-daemon --example history -- FILE`, twice: the first run writes the file, the
+//! second one, whose memory nothing else has used, reads it.
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
 
 use std::error::Error;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use history::{Batch, Observed, SizeClass};
 use model::{Bytes, Span, Wall, Work};
 use process_daemon::HistoryFile;
 use shell::clock;
-use tempfile::TempDir;
 
 /// Definitions with a hundred activities each.
 const DEFINITIONS: u32 = 1_000;
@@ -23,9 +24,16 @@ const ADDED: u32 = 1_000;
 const STARTS: usize = 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = TempDir::new()?;
-    let path = directory.path().join("history");
+    let path = std::env::args().nth(1).ok_or("name a file")?;
+    let path = PathBuf::from(path);
     let file = HistoryFile::new(path.clone());
+    match path.exists() {
+        true => measure(&file, &path),
+        false => write(&file),
+    }
+}
+
+fn write(file: &HistoryFile) -> Result<(), Box<dyn Error>> {
     for definition in 0..DEFINITIONS {
         let mut batch = Batch::new(&format!("definition-{definition}"));
         for activity in 0..ACTIVITIES {
@@ -41,6 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         batch.add("activity-7", SizeClass(20), &seen(run));
         file.add(&batch)?;
     }
+    Ok(())
+}
+
+fn measure(file: &HistoryFile, path: &Path) -> Result<(), Box<dyn Error>> {
     let mut starts = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let before = clock::mono();
