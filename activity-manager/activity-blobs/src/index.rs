@@ -1,11 +1,11 @@
 //! The store's index in memory: sizes, last use, durability, and holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use model::{Bytes, Hash};
 
-use crate::users::User;
+use crate::users::{User, Users};
 use crate::verify::Stamp;
 
 /// All blobs on the disk, in the order of their use.
@@ -17,7 +17,7 @@ pub(crate) struct Index {
     /// The stamps of the files of large blobs when they were found to be sound.
     stamps: BTreeMap<Hash, Stamp>,
     /// The users of blobs that have any and are not shared.
-    users: BTreeMap<Hash, BTreeSet<User>>,
+    users: BTreeMap<Hash, Users>,
     /// Counts uses: larger is later.
     tick: u64,
     /// Blobs that no flush has made durable.
@@ -125,34 +125,20 @@ impl Index {
     pub(crate) fn note_user(&mut self, hash: Hash, user: User) {
         let entry = self.blobs.get(&hash);
         if entry.is_some_and(|entry| !entry.is_shared) {
-            self.users.entry(hash).or_default().insert(user);
+            self.users.entry(hash).or_default().note(user);
         }
     }
 
-    /// The attempts up to this one at an activity need a blob no more. Returns true if nobody does: it is
-    /// not shared, and what is left of its users is its owner, who was given it.
+    /// The attempts up to this one at an activity need a blob no more. Returns true if nobody does, and it is
+    /// not shared.
     pub(crate) fn forget_makers(
         &mut self,
         hash: Hash,
         owner: u64,
         (activity, number): (u32, u32),
     ) -> bool {
-        let Some(users) = self.users.get_mut(&hash) else {
-            return false;
-        };
-        let has_ended = |user: &User| {
-            let made = user.maker;
-            user.owner == owner && made.is_some_and(|(of, at)| of == activity && at <= number)
-        };
-        let n_before = users.len();
-        users.retain(|user| !has_ended(user));
-        let own = User { owner, maker: None };
-        let has_had = users.len() < n_before || users.contains(&own);
-        if has_had {
-            // So that a repeat finds the owner.
-            users.insert(own);
-        }
-        has_had && users.len() == 1
+        let users = self.users.get_mut(&hash);
+        users.is_some_and(|users| users.forget_makers(owner, (activity, number)))
     }
 
     /// Records that a directory was made under `blobs/`.

@@ -30,6 +30,41 @@ pub struct User {
     pub maker: Option<(u32, u32)>,
 }
 
+/// The users of one blob.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Users {
+    all: BTreeSet<User>,
+    /// Owners that need none of what they made here, and got nothing here since. They stay among the users, so
+    /// that a repeated request finds them, and count for nothing.
+    let_go: BTreeSet<u64>,
+}
+
+impl Users {
+    pub(crate) fn note(&mut self, user: User) {
+        self.let_go.remove(&user.owner);
+        self.all.insert(user);
+    }
+
+    /// The attempts up to this one at an activity need the blob no more. Returns true if nobody does: all who
+    /// are left have let it go.
+    pub(crate) fn forget_makers(&mut self, owner: u64, (activity, number): (u32, u32)) -> bool {
+        let has_ended = |user: &User| {
+            let made = user.maker;
+            user.owner == owner && made.is_some_and(|(of, at)| of == activity && at <= number)
+        };
+        let n_before = self.all.len();
+        self.all.retain(|user| !has_ended(user));
+        let own = User { owner, maker: None };
+        if self.all.len() == n_before && !self.all.contains(&own) {
+            return false;
+        }
+        self.all.insert(own);
+        self.let_go.insert(owner);
+        let is_over = |user: &User| user.maker.is_none() && self.let_go.contains(&user.owner);
+        self.all.iter().all(is_over)
+    }
+}
+
 /// The end of [`Store::drop_made`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
@@ -65,8 +100,8 @@ impl Store {
     }
 
     /// The attempts up to this one at an activity have made these artifacts, which their owner does not
-    /// need any more. Deletes those without another maker and another owner, unless they were used after
-    /// a moment. Costs O(blobs + owners of pins).
+    /// need any more. Deletes those without another maker, and without an owner who was given them and has let
+    /// nothing go since, unless they were used after a moment. Costs O(blobs + owners of pins).
     pub fn drop_made(
         &self,
         owner: u64,

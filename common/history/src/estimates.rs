@@ -13,7 +13,7 @@ const WORK_UNKNOWN: Work = Work::from_secs(1);
 /// Works as they are given, else as they were in earlier runs of the same owner, else as the others are.
 #[derive(Clone, Debug)]
 pub struct Estimates {
-    /// What is remembered of activities whose work is not given, by the node of the draft.
+    /// Forecasts for activities whose work is not given, by the node of the draft.
     remembered: BTreeMap<NodeId, Known>,
     /// The work of all others.
     mean: Work,
@@ -48,7 +48,7 @@ impl Estimates {
             .unwrap_or(self.mean)
     }
 
-    /// How much longer than expected nine in ten attempts at an activity take at most, as a multiple;
+    /// The longest time of nine in ten attempts at an activity, as a multiple of the expected one;
     /// none where nobody has seen any.
     pub fn spread(&self, definition: &Definition, activity: ActivityId) -> Option<f64> {
         let origin = definition.origin(activity.node());

@@ -73,7 +73,7 @@ pub struct Store {
     most: usize,
 }
 
-/// What is expected of an activity's next attempt.
+/// Forecasts for an activity's next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     by_class: Vec<(SizeClass, Forecast)>,
@@ -164,7 +164,7 @@ impl Store {
         self.books.contains_key(&*book_key(owner, definition))
     }
 
-    /// What is known of an activity.
+    /// Forecasts for an activity, if it was seen.
     pub fn of_activity(&self, (owner, definition): (&str, &str), activity: &str) -> Option<Known> {
         let book = self.books.get(&*book_key(owner, definition))?;
         let from = template_key(book.number, activity, SizeClass(0));

@@ -96,7 +96,7 @@ impl Template {
         }
     }
 
-    /// What is expected of the next attempt; none where only attempts without run time were seen.
+    /// The forecast for the next attempt; none where only attempts without run time were seen.
     pub fn forecast(&self) -> Option<Forecast> {
         let level = self.level.forecast()?;
         let seen = self.works.distribution()?;

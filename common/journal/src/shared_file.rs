@@ -42,7 +42,7 @@ pub struct SharedFile {
     path: PathBuf,
 }
 
-/// What a file has of one group.
+/// The content of a file for one group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// The last compaction's section.
@@ -55,7 +55,7 @@ pub struct Content {
 struct Base {
     index: u64,
     n_groups: u64,
-    /// Where added records begin.
+    /// The place at which added records begin.
     end: u64,
 }
 
@@ -90,7 +90,7 @@ impl SharedFile {
         Ok(true)
     }
 
-    /// What the file has of a group. O(log groups + bytes of the group and of all that was added since the
+    /// Reads the content of the file for a group. O(log groups + bytes of the group and of all that was added since the
     /// last compaction).
     pub fn read(&self, group: u64) -> io::Result<Content> {
         let Some(file) = self.open()? else {
@@ -107,7 +107,7 @@ impl SharedFile {
         Ok(Content { section, added })
     }
 
-    /// What the file has of all groups, in their order.
+    /// Reads the content for all groups, in their order.
     pub fn read_all(&self) -> io::Result<Vec<(u64, Content)>> {
         let Some(file) = self.open()? else {
             return Ok(Vec::new());

@@ -130,13 +130,13 @@ pub enum Effect {
 /// An attempt that is remembered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// What it is remembered as.
+    /// The template of its activity with it.
     pub key: Key,
     /// The attempt by itself.
     pub seen: Observed,
     /// All that is remembered under that key.
     pub template: Template,
-    /// What is forgotten to make room.
+    /// Names of templates that have made room for it.
     pub gone: Vec<Key>,
 }
 

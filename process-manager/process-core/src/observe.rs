@@ -1,4 +1,4 @@
-//! What is remembered of attempts: their works, for plans of later runs. It is volatile here and decides
+//! Works of attempts, which plans of later runs rest on. They are volatile here and decide
 //! nothing; the shell keeps it beside the journal, and no process depends on it.
 
 use history::{Key, Observed, SizeClass, Store, Template};
@@ -43,7 +43,7 @@ pub(crate) fn observe(
     }
 }
 
-/// What was kept in earlier epochs.
+/// Takes in the templates that earlier epochs have kept.
 pub(crate) fn know(history: &mut Store, known: Vec<(Key, Template)>) {
     for (key, template) in known {
         history.put(&key, template);

@@ -48,7 +48,7 @@ pub struct Config {
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none for no other clients.
     pub socket: Option<PathBuf>,
-    /// Where the works of activities are kept.
+    /// The place where works of activities are kept.
     pub history: HistoryPlace,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,

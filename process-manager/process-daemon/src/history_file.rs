@@ -23,7 +23,7 @@ impl HistoryFile {
         HistoryFile { file }
     }
 
-    /// What is remembered of a definition. The cost does not grow with what is remembered of others.
+    /// Reads the templates of a definition. The cost does not grow with what is remembered of others.
     pub fn of_definition(&self, definition: &str) -> io::Result<Store> {
         let mut store = Store::default();
         take(&self.file.read(group(definition))?, &mut store);

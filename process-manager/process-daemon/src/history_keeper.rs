@@ -16,7 +16,7 @@ const GATHER: Span = Span::from_millis(100);
 /// Attempts written at once: some 50 KB.
 const GATHERED_MAX: usize = 1_024;
 
-/// Where works of activities are kept.
+/// The place where works of activities are kept.
 #[derive(Clone, Debug, Default)]
 pub enum HistoryPlace {
     /// Nowhere.

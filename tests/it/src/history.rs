@@ -1,4 +1,4 @@
-//! What activities took in earlier runs: it plans later ones, and is nobody else's.
+//! The history of activities: it plans later runs, and is nobody else's.
 
 use std::thread;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn mosaic(sandbox: &Sandbox) -> String {
     sandbox.file("mosaic.yaml", MOSAIC)
 }
 
-/// What is remembered of an activity of mosaic; null where nothing is.
+/// The record of an activity of mosaic in the history; null where there is none.
 fn remembered(sandbox: &Sandbox, activity: &str) -> Value {
     let all = sandbox.json(&["history", "mosaic", "--json"]);
     let all = all["history"].as_array().unwrap().clone();

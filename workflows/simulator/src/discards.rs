@@ -16,6 +16,8 @@ pub(crate) struct Users {
     makers: BTreeSet<AttemptId>,
     /// Such processes that were given it.
     given: BTreeSet<ProcessId>,
+    /// Such processes that have let go what they made, and got nothing since.
+    let_go: BTreeSet<ProcessId>,
     /// True if a process has it that keeps all files.
     is_shared: bool,
 }
@@ -32,9 +34,11 @@ impl Users {
     pub(crate) fn note(&mut self, user: User) {
         match user {
             User::Maker(attempt) => {
+                self.let_go.remove(&attempt.process);
                 self.makers.insert(attempt);
             }
             User::Given(process) => {
+                self.let_go.remove(&process);
                 self.given.insert(process);
             }
             User::Anybody => self.is_shared = true,
@@ -50,8 +54,12 @@ impl Users {
         let n_before = self.makers.len();
         self.makers.retain(|one| !is_over(one));
         let has_had = self.makers.len() < n_before || self.given.contains(&made_by.process);
-        let mut others = self.given.iter().filter(|&&one| one != made_by.process);
-        has_had && !self.is_shared && self.makers.is_empty() && others.next().is_none()
+        if has_had {
+            self.given.insert(made_by.process);
+            self.let_go.insert(made_by.process);
+        }
+        let is_needed = !self.makers.is_empty() || !self.given.is_subset(&self.let_go);
+        has_had && !self.is_shared && !is_needed
     }
 
     /// The one process that has it, where no other has.

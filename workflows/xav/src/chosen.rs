@@ -14,7 +14,7 @@ use crate::text;
 /// Activities of a page: two screens.
 pub(crate) const PAGE: usize = 100;
 
-/// Where an activity is, as users ask for it.
+/// The state of an activity, as users ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Only {
     /// It waits for others
@@ -67,7 +67,7 @@ impl Only {
 pub(crate) struct Choice<'a> {
     /// By this name.
     pub(crate) of: Option<&'a str>,
-    /// Where they are.
+    /// The state that they are in.
     pub(crate) only: Option<Only>,
 }
 

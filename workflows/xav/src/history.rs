@@ -55,8 +55,8 @@ impl Arguments {
     }
 }
 
-/// Where a run keeps what its activities take, and what of it its process manager reads. Without a
-/// directory for data it remembers nothing.
+/// The place where a run keeps the works of its activities, and the definitions that its process manager reads
+/// of it. Without a directory for data it remembers nothing.
 pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) -> HistoryPlace {
     let Ok(path) = home::history() else {
         return HistoryPlace::Nowhere;
@@ -71,7 +71,7 @@ pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) 
     }
 }
 
-/// What plans of a definition read.
+/// The history that plans of a definition read.
 pub(crate) fn of_definition(definition: &Definition) -> Store {
     let file = home::history().ok().map(HistoryFile::new);
     let read = file.and_then(|file| file.of_definition(definition.name()).ok());
@@ -194,7 +194,7 @@ fn suggested(template: &Template) -> Option<Bytes> {
     is_known.then(|| Bytes(more.div_ceil(ROUND).saturating_mul(ROUND)))
 }
 
-/// How often times were seen, from the shortest to the longest.
+/// Numbers of times as bars, from the shortest to the longest.
 fn bars(sampled: &[f32]) -> String {
     let values = || sampled.iter().map(|value| value.abs());
     let (least, most) = (

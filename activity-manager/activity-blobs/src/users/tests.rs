@@ -61,6 +61,29 @@ fn the_same_content_of_another_activity_or_a_later_attempt_stays() {
 }
 
 #[test]
+fn of_two_owners_with_the_same_content_the_second_one_to_let_it_go_deletes_it() {
+    let (_dir, store, artifact) = made();
+    let other = |activity| User {
+        owner: 2,
+        maker: Some((activity, 1)),
+    };
+    let discard_of_other = || {
+        let moment = store.moment();
+        let dropped = store.drop_made(2, (3, 1), &[artifact], moment);
+        assert_eq!(dropped.unwrap(), Dropped::Done);
+    };
+    store.note_user(other(3), &[artifact]);
+    assert_eq!(discard(&store, 3, 1, artifact), Dropped::Done);
+    assert!(store.contains(artifact.hash));
+    // Somebody who gets it again has it.
+    store.note_user(reader(PROCESS), &[artifact]);
+    discard_of_other();
+    assert!(store.contains(artifact.hash));
+    assert_eq!(discard(&store, 3, 1, artifact), Dropped::Done);
+    assert!(!store.contains(artifact.hash));
+}
+
+#[test]
 fn what_others_have_stays() {
     let others: [fn(&Store, Artifact); 5] = [
         |store, artifact| store.share(&[artifact]),

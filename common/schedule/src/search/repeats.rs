@@ -28,7 +28,7 @@ pub(crate) struct Repeats<'a> {
     repeatable: &'a [bool],
     state: State,
     times: Times,
-    /// How many of the first places in the order have times that fit the state.
+    /// The number of first places in the order whose times fit the state.
     n_counted: usize,
     random: Random,
     /// Tasks, messages, runs and slots looked at so far.
@@ -73,7 +73,7 @@ struct Times {
     freed: Vec<(u32, (f64, u32))>,
 }
 
-/// What is to be undone of one place in the order.
+/// The state before one place in the order was counted.
 #[derive(Clone, Copy)]
 struct StepBack {
     n_runs: usize,

@@ -68,7 +68,8 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     status.waiting_for = market.waiting_for(known.id());
     status.turn = market.turn(step, shown.attempts, known.id());
     let running = shown.attempts.running(known.id());
-    (status.left, status.left_p90) = left(known, step.history, running, step.now.wall);
+    let left = left(known, step.history, running, step.now.wall);
+    (status.left, status.left_p90) = (left.median, left.p90);
     if let Some(running) = running {
         for activity in &mut status.activities {
             if let Some(&(at, pid)) = running.get(&activity.activity) {

@@ -14,7 +14,7 @@ use crate::enact::works::Works;
 use crate::process::Process;
 use crate::process::index::has_ended;
 
-/// Activities of a process whose plan is looked through for each report: some tens of microseconds.
+/// Activities of a process whose plan is looked through: about a millisecond.
 const LOOKED_THROUGH_MAX: usize = 4_096;
 
 /// Halvings of the makespan in the search for the present place in the plan: to a millionth.
@@ -27,22 +27,41 @@ const PACE: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 /// The part of an attempt's expected time that counts as done at most while it runs.
 const RUNNING_DONE_MAX: f64 = 0.95;
 
-/// What takes longer than planned is taken to go on for this part of the time that it has run, as in plans.
+/// An attempt that takes longer than planned is taken to go on for this part of the time that it has run, as
+/// in plans.
 const OVERDUE: f64 = 0.25;
 
 /// The part of the spread that all attempts share, such as a slow machine. The rest evens out.
 const SHARED_SPREAD: f64 = 0.3;
 
-/// The remaining time: at the median, and what nine in ten runs take at most, where attempts were seen
-/// from which that follows.
+/// The remaining time of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) median: Option<Span>,
+    /// The time that nine in ten runs take at most, where attempts were seen from which that follows.
+    pub(super) p90: Option<Span>,
+}
+
+impl Left {
+    /// The same after a while in which nothing was counted.
+    pub(super) fn after(self, passed: Span) -> Left {
+        let rest = |left: Span| left.saturating_sub(passed);
+        Left {
+            median: self.median.map(rest),
+            p90: self.p90.map(rest),
+        }
+    }
+}
+
+/// Counts the remaining time. O(activities log activities), with a look at the history for each.
 pub(super) fn left(
     process: &Process,
     history: &Store,
     running: Option<&Commands>,
     now: Wall,
-) -> (Option<Span>, Option<Span>) {
+) -> Left {
     if process.phase().has_ended() {
-        return (None, None);
+        return Left::default();
     }
     let is_looked_through = process.definition().activities().len() <= LOOKED_THROUGH_MAX;
     if process.state.planned.is_some()
@@ -50,10 +69,12 @@ pub(super) fn left(
         && !process.state.plan.entries.is_empty()
     {
         let works = Works::new(process, history);
-        let (median, most) = by_plan(process, &works, running, now);
-        return (Some(median), most);
+        return by_plan(process, &works, running, now);
     }
-    (by_mean(process, now), None)
+    Left {
+        median: by_mean(process, now),
+        p90: None,
+    }
 }
 
 /// By what its activities took so far, else by its plan.
@@ -80,12 +101,7 @@ struct Planned {
     done: f64,
 }
 
-fn by_plan(
-    process: &Process,
-    works: &Works,
-    running: Option<&Commands>,
-    now: Wall,
-) -> (Span, Option<Span>) {
+fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wall) -> Left {
     let done = |entry: &Entry, length: f64| {
         if has_ended(process.activity(entry.activity).phase) {
             return 1.0;
@@ -98,7 +114,7 @@ fn by_plan(
     let planned: Vec<Planned> = entries
         .iter()
         .map(|entry| {
-            let length = entry.finish.saturating_sub(entry.start).seconds();
+            let length = length(entry).seconds();
             Planned {
                 start: entry.start.seconds(),
                 length,
@@ -109,21 +125,19 @@ fn by_plan(
     let slots: u32 = process.grants().map(|grant| grant.slots).sum();
     let slots = f64::from(slots.max(1));
     let (mut unplanned, mut spread, mut weight, mut n_left) = (0.0, 0.0, 0.0, 0.0);
-    for (&activity, length) in process.definition().activities().iter().filter_map(|one| {
-        let entry = process.state.plan.entry(*one);
-        let is_left = !has_ended(process.activity(*one).phase);
-        is_left.then(|| {
-            (
-                one,
-                entry.map(|entry| entry.finish.saturating_sub(entry.start).seconds()),
-            )
-        })
-    }) {
-        let length = length.unwrap_or_else(|| {
-            let work = works.of(process, activity).reference_seconds();
-            unplanned += work / slots;
-            work
-        });
+    for &activity in process.definition().activities() {
+        if has_ended(process.activity(activity).phase) {
+            continue;
+        }
+        let planned = process.state.plan.entry(activity).map(length);
+        let length = planned.map_or_else(
+            || {
+                let work = works.of(process, activity).reference_seconds();
+                unplanned += work / slots;
+                work
+            },
+            Span::seconds,
+        );
         n_left += 1.0;
         if let Some(more) = works.spread(process, activity) {
             spread += length * (more - 1.0);
@@ -136,10 +150,15 @@ fn by_plan(
     let in_a_row = f64::max(n_left / slots, 1.0);
     let part = SHARED_SPREAD + (1.0 - SHARED_SPREAD) / in_a_row.sqrt();
     let most = (weight > 0.0).then(|| median * (1.0 + spread / weight * part));
-    (
-        Span::from_seconds_up(median),
-        most.map(Span::from_seconds_up),
-    )
+    Left {
+        median: Some(Span::from_seconds_up(median)),
+        p90: most.map(Span::from_seconds_up),
+    }
+}
+
+/// The time that an activity takes by the plan.
+fn length(entry: &Entry) -> Span {
+    entry.finish.saturating_sub(entry.start)
 }
 
 /// The seconds that what runs is taken to go on at least, where it takes longer than planned.
@@ -148,7 +167,7 @@ fn overdue(process: &Process, running: Option<&Commands>, now: Wall) -> f64 {
     let overdue = running.filter_map(|(&activity, &(since, _))| {
         let entry = process.state.plan.entry(activity)?;
         let elapsed = now.since(since);
-        let is_late = elapsed > entry.finish.saturating_sub(entry.start);
+        let is_late = elapsed > length(entry);
         is_late.then(|| elapsed.seconds() * OVERDUE)
     });
     overdue.fold(0.0, f64::max)
@@ -197,6 +216,20 @@ mod tests {
             done,
         });
         planned.collect()
+    }
+
+    #[test]
+    fn time_that_passes_is_left_no_more() {
+        let left = Left {
+            median: Some(Span::from_secs(2)),
+            p90: Some(Span::from_secs(5)),
+        };
+        let later = left.after(Span::from_secs(3));
+        assert_eq!(
+            (later.median, later.p90),
+            (Some(Span::ZERO), Some(Span::from_secs(2)))
+        );
+        assert_eq!(Left::default().after(Span::from_secs(3)), Left::default());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Mono, ProcessId, Span};
 use wire::client::{Answer, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running};
 
-use super::left::left;
+use super::left::{Left, left};
 use super::{Asking, Clients, Shown, tell};
 use crate::dispatch::Commands;
 use crate::limits;
@@ -19,7 +19,13 @@ use crate::timer::Timer;
 pub(super) struct Watchers {
     by_asking: BTreeMap<Asking, Watcher>,
     by_process: BTreeMap<ProcessId, BTreeSet<Asking>>,
+    /// The remaining time of each watched process, as it was last counted.
+    left: BTreeMap<ProcessId, (Mono, Left)>,
 }
+
+/// The time for which a count of the remaining time serves, for each activity of the process: what a count
+/// costs grows with them, and so it is at most some 0.3 ms a second for all watchers of a process together.
+const COUNTED_FOR: Span = Span::from_millis(1);
 
 /// A client that watches a process.
 #[derive(Debug)]
@@ -44,8 +50,25 @@ impl Watchers {
             same.remove(&asking);
             if same.is_empty() {
                 self.by_process.remove(&watcher.process);
+                self.left.remove(&watcher.process);
             }
         }
+    }
+
+    /// The remaining time of a process, counted again where the last count is old.
+    fn left(&mut self, process: &Process, running: Option<&Commands>, step: &Step<'_>) -> Left {
+        let now = step.now.mono;
+        let n_activities = process.definition().activities().len() as u64;
+        let serves_for = Span(COUNTED_FOR.0.saturating_mul(n_activities));
+        let known = self.left.get(&process.id());
+        let known = known.filter(|(at, _)| now.since(*at) < serves_for);
+        let known = known.filter(|_| !process.phase().has_ended());
+        if let Some(&(at, counted)) = known {
+            return counted.after(now.since(at));
+        }
+        let counted = left(process, step.history, running, step.now.wall);
+        self.left.insert(process.id(), (now, counted));
+        counted
     }
 
     /// The requests of a client to watch processes.
@@ -160,7 +183,9 @@ impl Clients {
         }
         watcher.seen = revision;
         watcher.told = step.now.mono;
-        let mut progress = progress(known, shown.attempts.running(id), step, revision);
+        let running = shown.attempts.running(id);
+        let left = self.watchers.left(known, running, step);
+        let mut progress = progress(known, running, left, revision);
         progress.waiting_for = shown.grid.market.waiting_for(id);
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
@@ -180,13 +205,7 @@ impl Clients {
     }
 }
 
-fn progress(
-    process: &Process,
-    running: Option<&Commands>,
-    step: &Step<'_>,
-    revision: u64,
-) -> Progress {
-    let (left, left_p90) = left(process, step.history, running, step.now.wall);
+fn progress(process: &Process, running: Option<&Commands>, left: Left, revision: u64) -> Progress {
     let running = running.map_or(Vec::new(), |running| {
         running
             .iter()
@@ -213,9 +232,9 @@ fn progress(
         totals: process.totals(),
         controllers: controllers(process),
         running,
-        left,
+        left: left.median,
         waiting_for: None,
-        left_p90,
+        left_p90: left.p90,
     }
 }
 

@@ -72,7 +72,7 @@ impl Works {
         self.estimates.of(process.definition(), activity, size)
     }
 
-    /// How much longer than expected nine in ten attempts at an activity take at most, as a multiple;
+    /// The longest time of nine in ten attempts at an activity, as a multiple of the expected one;
     /// none where nobody has seen any.
     pub(crate) fn spread(&self, process: &Process, activity: ActivityId) -> Option<f64> {
         self.estimates.spread(process.definition(), activity)

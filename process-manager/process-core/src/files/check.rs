@@ -20,7 +20,7 @@ pub(super) struct Check {
     pub(super) artifacts: Vec<Artifact>,
     /// The machines that are known to have the files.
     pub(super) holders: Vec<ResourceId>,
-    /// Those of them that have answered that they have not, nor got the files elsewhere.
+    /// Holders that have answered that they have not, nor got the files elsewhere.
     pub(super) lacking: Vec<ResourceId>,
     /// The time at which the check became due.
     pub(super) since: Option<Mono>,

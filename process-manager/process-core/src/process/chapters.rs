@@ -145,7 +145,7 @@ fn n_sealed(expanded: &[Expanded]) -> usize {
     expanded.len() - usize::from(is_open)
 }
 
-/// Those of these values that belong to a chapter.
+/// The values that belong to a chapter.
 fn cut<T>(all: &[T], chapter: usize, len: usize) -> &[T] {
     let from = (chapter * len).min(all.len());
     &all[from..(from + len).min(all.len())]
