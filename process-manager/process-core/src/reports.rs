@@ -118,8 +118,19 @@ impl Parts {
         let attempts = outcomes.iter().map(|outcome| outcome.attempt);
         self.machines.is_answered(resource, attempts);
         observe(step, &self.market, resource, &outcomes);
+        let ended = outcomes.iter().map(|outcome| outcome.attempt);
+        let is_known = |attempt: &AttemptId| {
+            let known = step.cx.process(attempt.process);
+            known.is_some_and(|known| !known.is_out(*attempt))
+        };
+        let known: Vec<AttemptId> = ended.filter(is_known).collect();
         let (attempts, grid) = self.attempts_and_grid();
         let completed = attempts.on_outcomes(step, grid, resource, outcomes);
+        // A machine that begins another epoch collects the outputs of what it still holds once more.
+        for attempt in known {
+            let made = (attempt.process, attempt.activity);
+            self.files.discard_again(step, made, resource);
+        }
         for (id, activity) in completed {
             self.cache.remember(step, id, activity);
         }

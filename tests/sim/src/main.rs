@@ -16,7 +16,7 @@ cargo sim --reach FROM..TO                                            what each 
 cargo sim --large [N]                                                  a parallel of N activities (100000)
 cargo sim --mangled FROM..TO                                           seeds in which peers say what they should not
 cargo sim --recorded FILE|DIR                                          recorded workflows, each to its end
-cargo sim --mutants [NAME]                                             each deliberate fault must be caught";
+cargo sim --mutants [NAME...]                                          each deliberate fault must be caught";
 
 /// Steps shown of a seed that is replayed, where nothing is said.
 const STEPS_SHOWN: usize = 120;
@@ -49,7 +49,7 @@ enum Task {
         to: u64,
     },
     Recorded(PathBuf),
-    Mutants(Option<String>),
+    Mutants(Vec<String>),
 }
 
 fn main() -> ExitCode {
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Some(Task::Large(n_activities)) => run_large(n_activities),
         Some(Task::Mangled { from, to }) => run_mangled(from, to),
         Some(Task::Recorded(path)) => run_recorded(&path),
-        Some(Task::Mutants(name)) => run_mutants(name.as_deref()),
+        Some(Task::Mutants(names)) => run_mutants(&names),
         None => {
             say(USAGE);
             ExitCode::from(2)
@@ -126,7 +126,7 @@ fn parse(arguments: &[String]) -> Option<Task> {
                 task = Some(Task::Mangled { from, to });
             }
             "--recorded" => task = Some(Task::Recorded(words.next()?.into())),
-            "--mutants" => task = Some(Task::Mutants(words.next().cloned())),
+            "--mutants" => task = Some(Task::Mutants(words.by_ref().cloned().collect())),
             _ => return None,
         }
     }
@@ -338,8 +338,8 @@ fn run_recorded(path: &Path) -> ExitCode {
     }
 }
 
-fn run_mutants(name: Option<&str>) -> ExitCode {
-    match mutants::run(name, &mut |line| say(line)) {
+fn run_mutants(names: &[String]) -> ExitCode {
+    match mutants::run(names, &mut |line| say(line)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("{error}"));

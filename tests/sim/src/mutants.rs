@@ -68,10 +68,10 @@ pub enum MutantError {
     Survived(Vec<String>),
 }
 
-/// Tries one fault, or all; `say` gets the lines of the table.
-pub fn run(name: Option<&str>, say: &mut dyn FnMut(&str)) -> Result<(), MutantError> {
+/// Tries the faults of these names, or all if there are none; `say` gets the lines of the table.
+pub fn run(names: &[String], say: &mut dyn FnMut(&str)) -> Result<(), MutantError> {
     let root = root();
-    let patches = patches(&root, name)?;
+    let patches = patches(&root, names)?;
     let copy = std::env::temp_dir().join(format!("xavantes-mutants-{}", std::process::id()));
     let result = try_all(&root, &copy, &patches, say);
     // A directory that is left behind would only take room.
@@ -83,7 +83,7 @@ pub fn run(name: Option<&str>, say: &mut dyn FnMut(&str)) -> Result<(), MutantEr
 pub fn all_apply() -> Result<(), MutantError> {
     let root = root();
     let mut stale = Vec::new();
-    for patch in patches(&root, None)? {
+    for patch in patches(&root, &[])? {
         if let Err(why) = apply(&root, &patch, &["--dry-run"]) {
             stale.push(format!("{} ({why})", stem(&patch)));
         }
@@ -99,8 +99,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The patches, in the order of their names.
-fn patches(root: &Path, name: Option<&str>) -> Result<Vec<PathBuf>, MutantError> {
+/// The patches of these names, or all, in the order of their names.
+fn patches(root: &Path, names: &[String]) -> Result<Vec<PathBuf>, MutantError> {
     let folder = root.join("tests/sim/mutants");
     let failed = |source| MutantError::Files {
         what: format!("list {}", folder.display()),
@@ -112,15 +112,19 @@ fn patches(root: &Path, name: Option<&str>) -> Result<Vec<PathBuf>, MutantError>
         let is_patch = path
             .extension()
             .is_some_and(|extension| extension == "patch");
-        if is_patch && name.is_none_or(|name| stem(&path) == name) {
+        if is_patch {
             patches.push(path);
         }
     }
     patches.sort();
-    match name {
-        Some(name) if patches.is_empty() => Err(MutantError::Unknown(name.to_owned())),
-        Some(_) | None => Ok(patches),
+    let unknown = |name: &&String| !patches.iter().any(|patch| stem(patch) == **name);
+    if let Some(name) = names.iter().find(unknown) {
+        return Err(MutantError::Unknown(name.clone()));
     }
+    if !names.is_empty() {
+        patches.retain(|patch| names.contains(&stem(patch)));
+    }
+    Ok(patches)
 }
 
 fn stem(path: &Path) -> String {
@@ -170,7 +174,7 @@ fn try_one(tree: &Path, copy: &Path, patch: &Path) -> Result<(String, String), S
     apply(tree, patch, &[])?;
     let caught = build(tree, copy)
         .map_err(|output| format!("it does not compile: {output}"))
-        .and_then(|program| hunt(&program));
+        .and_then(|program| hunt(&program, &profiles(patch)));
     apply(tree, patch, &["-R"])?;
     caught
 }
@@ -221,10 +225,22 @@ fn build(tree: &Path, copy: &Path) -> Result<PathBuf, String> {
     Err(error.unwrap_or("cargo failed").to_owned())
 }
 
+/// All profiles, those first that the patch names after `Likely in: `.
+fn profiles(patch: &Path) -> Vec<&'static str> {
+    let text = fs::read_to_string(patch).unwrap_or_default();
+    let named = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Likely in: "));
+    let named: Vec<&str> = named.unwrap_or_default().split_whitespace().collect();
+    let mut profiles = PROFILES.to_vec();
+    profiles.sort_by_key(|profile| !named.contains(profile));
+    profiles
+}
+
 /// Runs seeds until a rule is broken.
-fn hunt(program: &Path) -> Result<(String, String), String> {
+fn hunt(program: &Path, profiles: &[&str]) -> Result<(String, String), String> {
     let seeds = format!("0..{SEEDS}");
-    for profile in PROFILES {
+    for &profile in profiles {
         let arguments = ["--seeds", &seeds, "--profile", profile];
         let output = command(&program.display().to_string(), &arguments, &[])?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -137,7 +137,7 @@ impl Files {
                 continue;
             };
             if !known.index.uncopied.contains(&activity) {
-                self.discard_copy(step, (id, activity), resource);
+                self.discard_again(step, (id, activity), resource);
                 continue;
             }
             // It may have been recomputed since, with other content or on the machine that answers.

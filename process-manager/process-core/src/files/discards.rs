@@ -52,10 +52,8 @@ impl Files {
         if !self.open.contains_key(&id) {
             return;
         }
-        match known.phase() {
-            Phase::Running | Phase::Completed => {}
-            // Another process may start from it, and need them.
-            Phase::Faulting | Phase::Cancelling | Phase::Faulted | Phase::Cancelled => return,
+        if !may_discard(known) {
+            return;
         }
         let unneeded = &readers.unneeded.0;
         let mut discarding = self.discarding.remove(&id).unwrap_or_default();
@@ -135,22 +133,24 @@ impl Files {
         }
     }
 
-    /// A copy of a file was made after the file was unneeded.
-    pub(super) fn discard_copy(
+    /// A file that may be unneeded came to a machine: as a copy, or collected once more.
+    pub(crate) fn discard_again(
         &mut self,
         step: &mut Step<'_>,
         (id, activity): (ProcessId, ActivityId),
         resource: ResourceId,
     ) {
-        let known = step.cx.process(id);
-        if known.is_some_and(|known| known.is_unneeded(activity))
-            && let Some(discarding) = self.discarding.get_mut(&id)
-        {
-            discarding.asked.insert((activity, resource), 1);
-            step.timers
-                .set_once(Timer::Discard(id), step.now.mono + limits::REPEAT);
-            send_discards(step, id, &[(activity, resource)]);
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        if !may_discard(known) || !known.is_unneeded(activity) {
+            return;
         }
+        let discarding = self.discarding.entry(id).or_default();
+        discarding.asked.insert((activity, resource), 1);
+        step.timers
+            .set_once(Timer::Discard(id), step.now.mono + limits::REPEAT);
+        send_discards(step, id, &[(activity, resource)]);
     }
 
     /// Returns true if requests to delete files are not answered.
@@ -185,6 +185,14 @@ impl Files {
         let asked = copying.and_then(|copying| copying.0.get(&maker));
         places.extend(asked.map(|asked| asked.keeper));
         places.into_iter().collect()
+    }
+}
+
+fn may_discard(process: &Process) -> bool {
+    match process.phase() {
+        Phase::Running | Phase::Completed => true,
+        // Another process may start from it, and need its files.
+        Phase::Faulting | Phase::Cancelling | Phase::Faulted | Phase::Cancelled => false,
     }
 }
 

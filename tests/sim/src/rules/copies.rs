@@ -2,7 +2,7 @@
 //! nothing is. A copy is kept by another machine than the one that has it, and what is lost with a
 //! machine for good is copied again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, ProcessId, ResourceId};
 use process_core::{Event, Stream};
@@ -13,11 +13,15 @@ use crate::known::Known;
 
 /// Remembers who has what was copied, where that is not the one that made it.
 #[derive(Debug, Default)]
-pub(super) struct Copies(BTreeMap<(ProcessId, ActivityId), ResourceId>);
+pub(super) struct Copies {
+    holders: BTreeMap<(ProcessId, ActivityId), ResourceId>,
+    /// Processes for which outcomes stand of one that discards its files.
+    may_lack: BTreeSet<ProcessId>,
+}
 
 impl Copies {
     fn holder(&self, known: &Known, id: ProcessId, activity: ActivityId) -> Option<ResourceId> {
-        if let Some(holder) = self.0.get(&(id, activity)) {
+        if let Some(holder) = self.holders.get(&(id, activity)) {
             return Some(*holder);
         }
         let durable = known.processes.get(&id)?;
@@ -37,10 +41,14 @@ impl Rule for Copies {
         let Seen::ProcessDurable(Stream::Process(id), event) = seen else {
             return Ok(());
         };
-        // A later run has made again what the one before has discarded, where it needs that.
-        let may_lack = known.bases.contains_key(id) && known.discards(*id);
+        // Whoever reuses an outcome has its files made again that were discarded, where it needs them.
+        if let Event::Reused(reused) = event
+            && known.discards(reused.of.process)
+        {
+            self.may_lack.insert(*id);
+        }
         if let Event::Recomputing(again) = event
-            && !may_lack
+            && !self.may_lack.contains(id)
         {
             return Err(format!(
                 "{again:?} of {id} are made again, and nothing is gone"
@@ -55,7 +63,7 @@ impl Rule for Copies {
         {
             judged.count();
             if let Some(beside) = beside {
-                self.0.insert((*id, *activity), *beside);
+                self.holders.insert((*id, *activity), *beside);
             }
             if self.holder(known, *id, *activity) == Some(*resource) {
                 return Err(format!("{activity} of {id} has its copy where it was made"));

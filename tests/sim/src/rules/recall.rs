@@ -7,7 +7,7 @@ use process_core::record::End;
 use process_core::{Event, Reused, Stream};
 use simulator::Seen;
 use simulator::command::printed;
-use wire::client::Answer;
+use wire::client::{Answer, AttemptStatus};
 
 use super::{Judged, Rule};
 use crate::known::Known;
@@ -31,7 +31,13 @@ impl Rule for Recall {
                     let told = activity.reused.as_ref();
                     let told = told.map(|attempt| attempt.attempt);
                     judged.count_if(told.is_some());
-                    if told.is_some() && (told.as_ref() != of || !activity.attempts.is_empty()) {
+                    // Only its files are made again, where they were discarded.
+                    let again = process.map(|process| &process.again);
+                    let is_again = |one: &AttemptStatus| {
+                        again.is_some_and(|again| again.contains(&one.attempt))
+                    };
+                    let has_run = !activity.attempts.iter().all(is_again);
+                    if told.is_some() && (told.as_ref() != of || has_run) {
                         let id = activity.activity;
                         return Err(format!("{id} is told to be {told:?}, and is {of:?}"));
                     }
