@@ -1,9 +1,12 @@
 //! The functions of expressions, in one table.
 
+use std::cmp::Ordering;
+
 use model::Value;
 use model::limits::VALUE_BYTES;
 
 use crate::list::{bounds, csv, csv_makes, lines};
+use crate::{numbers, strings};
 
 /// A function, called `f(x)` or `x.f()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,19 @@ pub(crate) enum Function {
     Csv,
     Name,
     Stem,
+    Split,
+    Join,
+    Replace,
+    Lower,
+    Upper,
+    Trim,
+    Format,
+    Floor,
+    Ceil,
+    Round,
+    Abs,
+    Min,
+    Max,
 }
 
 /// A comprehension, called `list.f(x, ...)`.
@@ -56,7 +72,7 @@ const fn known(
     }
 }
 
-const FUNCTIONS: [Known; 13] = [
+const FUNCTIONS: [Known; 26] = [
     known("size", Function::Size, &[1], &[0]),
     known("int", Function::Int, &[1], &[]),
     known("double", Function::Double, &[1], &[]),
@@ -70,6 +86,19 @@ const FUNCTIONS: [Known; 13] = [
     known("csv", Function::Csv, &[1], &[0]),
     known("name", Function::Name, &[1], &[0]),
     known("stem", Function::Stem, &[1, 2], &[0, 1]),
+    known("split", Function::Split, &[], &[1, 2]),
+    known("join", Function::Join, &[], &[0, 1]),
+    known("replace", Function::Replace, &[], &[2, 3]),
+    known("lower", Function::Lower, &[1], &[0]),
+    known("upper", Function::Upper, &[1], &[0]),
+    known("trim", Function::Trim, &[1], &[0]),
+    known("format", Function::Format, &[], &[1]),
+    known("floor", Function::Floor, &[1], &[]),
+    known("ceil", Function::Ceil, &[1], &[]),
+    known("round", Function::Round, &[1, 2], &[]),
+    known("abs", Function::Abs, &[1], &[]),
+    known("min", Function::Min, &[1, 2, 3, 4], &[]),
+    known("max", Function::Max, &[1, 2, 3, 4], &[]),
 ];
 
 const COMPREHENSIONS: [(&str, Each); 6] = [
@@ -216,6 +245,61 @@ impl Function {
             },
             (Function::Name, _) => wrong("`name`"),
             (Function::Stem, _) => wrong("`stem`"),
+            (Function::Split, [Value::Text(text), Value::Text(separator)]) => {
+                Ok(strings::split(text, separator, -1))
+            }
+            (Function::Split, [Value::Text(text), Value::Text(separator), Value::Int(limit)]) => {
+                Ok(strings::split(text, separator, *limit))
+            }
+            (Function::Split, _) => wrong("`split`"),
+            (Function::Join, [Value::List(items)]) => strings::join(items, ""),
+            (Function::Join, [Value::List(items), Value::Text(separator)]) => {
+                strings::join(items, separator)
+            }
+            (Function::Join, _) => wrong("`join`"),
+            (Function::Replace, [Value::Text(text), Value::Text(part), Value::Text(by)]) => {
+                Ok(strings::replace(text, part, by, -1))
+            }
+            (
+                Function::Replace,
+                [
+                    Value::Text(text),
+                    Value::Text(part),
+                    Value::Text(by),
+                    Value::Int(limit),
+                ],
+            ) => Ok(strings::replace(text, part, by, *limit)),
+            (Function::Replace, _) => wrong("`replace`"),
+            (Function::Lower, [Value::Text(text)]) => Ok(Value::Text(text.to_lowercase())),
+            (Function::Lower, _) => wrong("`lower`"),
+            (Function::Upper, [Value::Text(text)]) => Ok(Value::Text(text.to_uppercase())),
+            (Function::Upper, _) => wrong("`upper`"),
+            (Function::Trim, [Value::Text(text)]) => Ok(Value::Text(text.trim().to_owned())),
+            (Function::Trim, _) => wrong("`trim`"),
+            (Function::Format, [Value::Text(template), Value::List(values)]) => {
+                strings::format(template, values)
+            }
+            (Function::Format, _) => wrong("`format`"),
+            (Function::Floor, [number]) => {
+                numbers::rounded(number, f64::floor).map_or_else(|| wrong("`floor`"), Ok)
+            }
+            (Function::Floor, _) => wrong("`floor`"),
+            (Function::Ceil, [number]) => {
+                numbers::rounded(number, f64::ceil).map_or_else(|| wrong("`ceil`"), Ok)
+            }
+            (Function::Ceil, _) => wrong("`ceil`"),
+            // Halves go away from zero.
+            (Function::Round, [number]) => {
+                numbers::rounded(number, f64::round).map_or_else(|| wrong("`round`"), Ok)
+            }
+            (Function::Round, [number, digits]) => {
+                numbers::round_to(number, digits).unwrap_or_else(|| wrong("`round`"))
+            }
+            (Function::Round, _) => wrong("`round`"),
+            (Function::Abs, [number]) => numbers::abs(number).unwrap_or_else(|| wrong("`abs`")),
+            (Function::Abs, _) => wrong("`abs`"),
+            (Function::Min, arguments) => numbers::extreme(arguments, Ordering::Less),
+            (Function::Max, arguments) => numbers::extreme(arguments, Ordering::Greater),
         }
     }
 
@@ -233,7 +317,30 @@ impl Function {
                 Ok((text.len() + (n_lines + 1) * VALUE_BYTES, n_lines + 1))
             }
             (Function::Csv, [Value::Text(text)]) => Ok(csv_makes(text)),
-            (Function::Name | Function::Stem, _) => {
+            (Function::Name | Function::Stem | Function::Trim, _) => {
+                Ok((arguments.iter().map(|value| value.size()).sum(), 1))
+            }
+            (Function::Split, [Value::Text(text), Value::Text(separator), ..]) => {
+                Ok(strings::split_makes(text, separator))
+            }
+            (Function::Join, [Value::List(items), separator @ ..]) => {
+                let separator = match separator {
+                    [Value::Text(separator)] => separator.as_str(),
+                    _ => "",
+                };
+                Ok((strings::join_makes(items, separator), 1))
+            }
+            (Function::Replace, [Value::Text(text), Value::Text(part), Value::Text(by), ..]) => {
+                Ok((strings::replace_makes(text, part, by), 1))
+            }
+            (Function::Lower | Function::Upper, [Value::Text(text)]) => {
+                Ok((strings::case_makes(text), 1))
+            }
+            (Function::Format, [Value::Text(template), Value::List(values)]) => {
+                Ok((strings::format_makes(template, values), 1))
+            }
+            // One of them is copied.
+            (Function::Min | Function::Max, arguments) => {
                 Ok((arguments.iter().map(|value| value.size()).sum(), 1))
             }
             (
@@ -245,7 +352,17 @@ impl Function {
                 | Function::StartsWith
                 | Function::EndsWith
                 | Function::Lines
-                | Function::Csv,
+                | Function::Csv
+                | Function::Split
+                | Function::Join
+                | Function::Replace
+                | Function::Lower
+                | Function::Upper
+                | Function::Format
+                | Function::Floor
+                | Function::Ceil
+                | Function::Round
+                | Function::Abs,
                 _,
             ) => Ok((0, 0)),
         }

@@ -18,11 +18,13 @@ mod json;
 mod list;
 mod meter;
 mod nearest;
+mod numbers;
 mod parse;
 mod program;
 mod programs;
 mod scope;
 mod shell;
+mod strings;
 mod text;
 mod token;
 

@@ -14,6 +14,7 @@ use crate::{
 };
 
 mod lists;
+mod texts;
 
 struct Names(BTreeMap<&'static str, Value>);
 
