@@ -12,6 +12,7 @@ mod grow;
 mod input;
 pub mod limits;
 mod links;
+mod on_fault;
 mod order;
 mod repeat;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use self::activity::{
 };
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
+pub use self::on_fault::OnFault;
 pub use self::repeat::{Repeat, Test};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
@@ -108,6 +110,9 @@ pub struct Draft {
     /// where they are kept.
     #[n(9)]
     pub keep_intermediates: Option<bool>,
+    /// What the process does when an activity has faulted; nothing is said where it does what is usual.
+    #[n(10)]
+    pub on_fault: Option<OnFault>,
 }
 
 /// The way of data from activity to activity.

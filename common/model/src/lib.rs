@@ -19,9 +19,9 @@ mod value;
 
 pub use definition::{
     Activity, Assignment, Capture, Command, DataLink, DataMode, Definition, Draft, Enclosing,
-    Expansion, Expression, ForEach, Input, Join, Link, Node, NodeKind, Output, OutputSource, Parse,
-    Place, Problem, Produced, Repeat, Retry, RetryOn, Source, Staged, Stdin, Template, Test,
-    Variable, limits,
+    Expansion, Expression, ForEach, Input, Join, Link, Node, NodeKind, OnFault, Output,
+    OutputSource, Parse, Place, Problem, Produced, Repeat, Retry, RetryOn, Source, Staged, Stdin,
+    Template, Test, Variable, limits,
 };
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};

@@ -2,8 +2,8 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Draft, Expansion, Fault, Generation, NodeId, ProcessId,
-    ResourceId, Span, SubmitKey, Value, Wall,
+    ActivityId, Artifact, AttemptId, Bytes, Draft, Expansion, Fault, Generation, NodeId, OnFault,
+    ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
 
 use crate::attempt::{Log, LogPart, Stream, Tail};
@@ -111,9 +111,9 @@ pub struct Submit {
     /// are the same.
     #[n(5)]
     pub base: Option<ProcessId>,
-    /// True if a fault ends only what depends on it, and the process at the end.
-    #[cbor(n(6), default)]
-    pub keep_going: bool,
+    /// What it does when an activity has faulted, in place of what its definition says.
+    #[n(6)]
+    pub on_fault: Option<OnFault>,
     /// Time for which the process is kept after its end; if none, until it is forgotten by hand.
     #[n(7)]
     pub keep: Option<Span>,
@@ -132,7 +132,7 @@ impl Submit {
             files: Vec::new(),
             origin: origin.into(),
             base: None,
-            keep_going: false,
+            on_fault: None,
             keep: None,
             store: None,
         }
@@ -379,9 +379,9 @@ pub struct Status {
     /// The reason why nothing runs at the moment, if it needs one.
     #[n(9)]
     pub waiting_for: Option<String>,
-    /// True if a fault ends only what depends on it.
+    /// What it does when an activity has faulted.
     #[cbor(n(10), default)]
-    pub keep_going: bool,
+    pub on_fault: OnFault,
     /// The outputs that cannot be copied at the moment and the reason, if copies are wanted.
     #[n(11)]
     pub copies: Option<String>,

@@ -147,7 +147,7 @@ impl Held {
             planned: None,
             machines: Vec::new(),
             waiting_for: None,
-            keep_going: self.founded.keep_going,
+            on_fault: self.founded.on_fault,
             copies: None,
             planned_from: None,
             turn: None,
@@ -168,7 +168,7 @@ impl Held {
             files: founded.files.clone(),
             origin: founded.origin.clone(),
             base: founded.base,
-            keep_going: founded.keep_going,
+            on_fault: Some(founded.on_fault),
             keep: founded.keep,
             store: founded.store,
         }

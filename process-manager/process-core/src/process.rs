@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use minicbor::{Decode, Encode};
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Artifact, Definition, Fault, GroupId, Identity, NodeId, Plan, ProcessId,
+    ActivityId, Artifact, Definition, Fault, GroupId, Identity, NodeId, OnFault, Plan, ProcessId,
     ResourceId, Span, SubmitKey, Value, Wall,
 };
 use wire::client::{Summary, Totals};
@@ -47,7 +47,7 @@ pub struct Process {
     pub(crate) origin: String,
     pub(crate) submitted: Wall,
     pub(crate) base: Option<ProcessId>,
-    pub(crate) keep_going: bool,
+    pub(crate) on_fault: OnFault,
     pub(crate) keep: Option<Span>,
     /// Its owner; none if it was submitted on the manager's own machine.
     pub(crate) owner: Option<String>,
@@ -143,7 +143,7 @@ impl Process {
             origin: founded.origin.clone(),
             submitted: founded.at,
             base: founded.base,
-            keep_going: founded.keep_going,
+            on_fault: founded.on_fault,
             keep: founded.keep,
             owner: founded.owner.clone(),
             store: founded.store,
@@ -250,7 +250,12 @@ impl Process {
 
     /// Returns true if a fault ends only the activities that depend on it.
     pub(crate) fn goes_on(&self) -> bool {
-        self.keep_going && self.state.phase == Phase::Running
+        self.on_fault == OnFault::Continue && self.state.phase == Phase::Running
+    }
+
+    /// Returns true if it has faulted and what runs goes on to its end.
+    pub(crate) fn finishes(&self) -> bool {
+        self.on_fault == OnFault::Finish && self.state.phase == Phase::Faulting
     }
 
     /// A transition of the controllers from their current states. It makes no moves while the

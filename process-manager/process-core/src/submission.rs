@@ -103,10 +103,11 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         files,
         origin,
         base,
-        keep_going,
+        on_fault,
         keep,
         store,
     } = submit;
+    let on_fault = on_fault.or(definition.draft().on_fault).unwrap_or_default();
     let mut reasons: Vec<String> = expression::check(&definition)
         .iter()
         .map(ToString::to_string)
@@ -140,7 +141,7 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         origin,
         at: Wall(0),
         base,
-        keep_going,
+        on_fault,
         keep,
         owner: caller.owner(),
         store,

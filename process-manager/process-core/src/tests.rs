@@ -16,6 +16,7 @@ mod keep_going;
 mod listed;
 mod liveness;
 mod many;
+mod on_fault;
 mod own_variables;
 mod owners;
 mod owners_share;
@@ -32,7 +33,7 @@ mod why;
 
 use machine::Codec;
 use model::{
-    Command, Draft, Epoch, Expression, FaultName, Join, Link, NodeId, NodeKind, Output,
+    Command, Draft, Epoch, Expression, FaultName, Join, Link, NodeId, NodeKind, OnFault, Output,
     OutputSource, Produced, Retry, RetryOn, Source, Span, Staged, Template, Type, Value,
 };
 use schedule::SchedulerKind;
@@ -286,13 +287,15 @@ fn an_exit_code_that_is_not_named_is_not_tried_again() {
 }
 
 #[test]
-fn a_fault_stops_what_runs_and_starts_nothing_more() {
+fn a_fault_stops_what_runs_and_starts_nothing_more_where_that_is_said() {
     let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
         "b" => None,
         "c" => Some((failed(FaultName::ExitCode), 1, String::new())),
         _ => Some((End::Completed, 0, String::new())),
     });
-    bench.submit(diamond());
+    let mut diamond = diamond();
+    diamond.on_fault = Some(OnFault::Stop);
+    bench.submit(diamond);
     bench.run();
     assert_eq!(bench.started, ["a", "b", "c"]);
     let phases: Vec<_> = bench

@@ -51,6 +51,8 @@ mod kills;
 #[cfg(test)]
 mod lost_version;
 #[cfg(test)]
+mod on_fault;
+#[cfg(test)]
 mod own_values;
 #[cfg(test)]
 mod plan;

@@ -48,6 +48,8 @@ pub struct Known {
     /// Activities of such processes whose commands read something, which may have another value later:
     /// their files may stay.
     pub may_stay: BTreeSet<(ProcessId, ActivityId)>,
+    /// Processes that let what runs finish after a fault.
+    pub finishes: BTreeSet<ProcessId>,
     /// Processes that a client has begun to cancel.
     pub cancels: BTreeSet<ProcessId>,
     /// True if there are no faults any more.

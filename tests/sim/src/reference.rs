@@ -89,7 +89,7 @@ pub fn expected(generated: &Generated) -> Expected {
     let faulted: BTreeSet<ActivityId> = running
         .filter(|&id| never_ends_well(generated, id))
         .collect();
-    let goes_on = generated.submit.keep_going;
+    let goes_on = generated.goes_on();
     let mut expected = if goes_on && !faulted.is_empty() {
         interpreter.expected
     } else {
@@ -341,7 +341,7 @@ impl<'a> Interpreter<'a> {
             NodeKind::Activity(activity) => {
                 let activity_id = ActivityId(id.0);
                 self.run(activity_id, activity, &node.name);
-                if self.submit.keep_going && never_ends_well(self.generated, activity_id) {
+                if self.generated.goes_on() && never_ends_well(self.generated, activity_id) {
                     self.breaks(id);
                     return true;
                 }

@@ -12,6 +12,7 @@ mod effects;
 mod elsewhere;
 mod ending;
 mod enough;
+mod finishing;
 mod holdings;
 mod leases;
 mod once;
@@ -124,6 +125,11 @@ impl Rules {
                 "enough",
                 "enough (a for-each that some items are enough for waits for these, and no others)",
                 Box::new(enough::Enough),
+            ),
+            entry(
+                "finishing",
+                "finishing (a fault stops no command that may finish, and starts none)",
+                Box::<finishing::Finishing>::default(),
             ),
             entry(
                 "bounded",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Identity, Mono, ProcessId, Role, Span, SubmitKey};
+use model::{Bytes, Identity, Mono, OnFault, ProcessId, Role, Span, SubmitKey};
 use simulator::generate::{self, Generated, Options, bodies};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 use wire::client::Submit;
@@ -106,6 +106,9 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         known
             .expected
             .insert(process, reference::expected(&generated));
+        if matches!(submit.on_fault, None | Some(OnFault::Finish)) {
+            known.finishes.insert(process);
+        }
         known.note_demands(process, &generated.submit.draft);
         let Generated {
             behaviours: own,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{FaultName, Mono};
+use model::{FaultName, Mono, OnFault};
 use process_core::record::End;
 use process_core::{Event, Stream, Verdict};
 use sim::seeds::compose;
@@ -66,7 +66,7 @@ impl Observer for Counts {
             if submit.base.is_some() {
                 self.add("mends");
             }
-            if submit.keep_going {
+            if submit.on_fault == Some(OnFault::Continue) {
                 self.add("goes on");
             }
         }
@@ -82,7 +82,7 @@ impl Observer for Counts {
             }
             let has = |phase| status.activities.iter().any(|one| one.phase == phase);
             let went_on = has(ActivityPhase::Skipped) && has(ActivityPhase::Completed);
-            if status.keep_going && summary.phase == Phase::Faulted && went_on {
+            if status.on_fault == OnFault::Continue && summary.phase == Phase::Faulted && went_on {
                 self.add("faulted and went on");
             }
         }

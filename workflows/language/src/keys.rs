@@ -90,6 +90,7 @@ pub(crate) enum Shape {
     Attempts,
     RetryOn,
     Truth,
+    OnFault,
 }
 
 const fn key(name: &'static str, shape: Shape, says: &'static str) -> Key {
@@ -153,6 +154,11 @@ pub(crate) const PROCESS: Table = Table {
             "keep-intermediates",
             Shape::Truth,
             "False: files that nobody needs any more are deleted while the process runs",
+        ),
+        key(
+            "on-fault",
+            Shape::OnFault,
+            "When an activity has faulted: `finish` what runs, `stop` it, or `continue` with all else",
         ),
         key(
             "priority",

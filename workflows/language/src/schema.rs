@@ -1,6 +1,7 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
+use model::OnFault;
 use model::limits::{COPIES_MAX, ITEMS_MAX, ITERATIONS_MAX, PRIORITY_MAX};
 use serde_json::{Map, Value, json};
 
@@ -145,6 +146,7 @@ fn shape(shape: Shape) -> Value {
             "type": "integer", "minimum": 1, "maximum": model::limits::ATTEMPTS_MAX,
         }),
         Shape::Truth => json!({ "type": "boolean" }),
+        Shape::OnFault => json!({ "enum": OnFault::ALL.map(OnFault::name) }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
             { "enum": ["lost", "timeout"] },

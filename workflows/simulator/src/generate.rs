@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Activity, ActivityId, Assignment, Bytes, Capture, Command, Draft, Expression, Input, Join,
-    Link, Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced, Retry, RetryOn, Source,
-    Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
+    Link, Node, NodeId, NodeKind, OnFault, Output, OutputSource, Parse, Produced, Retry, RetryOn,
+    Source, Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
 };
 use wire::client::Submit;
 
@@ -74,6 +74,13 @@ pub struct Generated {
     pub instances: BTreeMap<NodeId, Vec<(String, NodeId)>>,
     /// The bodies side by side of which some are enough, where the process has such.
     pub enough: Option<Enough>,
+}
+
+impl Generated {
+    /// True if a fault ends only what depends on it.
+    pub fn goes_on(&self) -> bool {
+        self.submit.on_fault == Some(OnFault::Continue)
+    }
 }
 
 /// Bodies side by side, of which so many are enough: nobody can say which of them complete.
@@ -151,7 +158,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
             ("corpus".to_owned(), Value::from(named(key.0 ^ 0xf11e))),
         ],
         files: files.collect(),
-        keep_going,
+        on_fault: on_fault(key, keep_going),
         ..Submit::new(key, draft, "generated.yaml")
     };
     let cores = submit.draft.nodes.iter().map(|node| match &node.kind {
@@ -172,6 +179,16 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
         meaning: maker.meaning,
         behaviours: maker.behaviours,
         submit,
+    }
+}
+
+/// What a process does on a fault. Of those that do not go on, each second one lets what runs finish.
+fn on_fault(key: SubmitKey, goes_on: bool) -> Option<OnFault> {
+    match (goes_on, key.0 % 4) {
+        (true, _) => Some(OnFault::Continue),
+        (false, 0 | 1) => Some(OnFault::Stop),
+        (false, 2) => Some(OnFault::Finish),
+        (false, _) => None,
     }
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         "left_seconds_p90": status.left_p90.map(Span::seconds),
         "order": status.turn.as_ref().map(turn),
         "copies": status.copies,
-        "keep_going": status.keep_going,
+        "on_fault": status.on_fault.name(),
         "activity_list": activities,
     });
     if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {

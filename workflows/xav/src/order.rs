@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey};
+use model::{Artifact, Definition, Draft, OnFault, ProcessId, ResourceId, Span, SubmitKey};
 use shell::Client;
 use wire::client::{Answer, Submit};
 
@@ -26,8 +26,8 @@ pub(crate) struct Order<'a> {
     pub(crate) origin: String,
     /// The process whose outcomes stand.
     pub(crate) base: Option<ProcessId>,
-    /// True if a fault ends only what depends on it.
-    pub(crate) keep_going: bool,
+    /// What it does on a fault, in place of what its definition says.
+    pub(crate) on_fault: Option<OnFault>,
     /// The time for which it is kept after its end.
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
@@ -72,7 +72,7 @@ impl Order<'_> {
             files,
             origin: self.origin.clone(),
             base: self.base,
-            keep_going: self.keep_going,
+            on_fault: self.on_fault,
             keep: self.keep,
             store: self.store,
         })

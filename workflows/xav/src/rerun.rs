@@ -65,7 +65,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         files,
         origin,
         base: Some(process),
-        keep_going: arguments.ending.keep_going,
+        on_fault: arguments.ending.on_fault(),
         keep,
         store: base.store,
     };

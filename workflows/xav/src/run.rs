@@ -76,7 +76,7 @@ pub(crate) fn order<'a>(
         files: Files::Beside(materials.files),
         origin: source.path.display().to_string(),
         base: None,
-        keep_going: submission.ending.keep_going,
+        on_fault: submission.ending.on_fault(),
         keep,
         store: None,
     })

@@ -1,7 +1,7 @@
 //! A process that is watched from its start, or from wherever it is, to its end or to a signal; and
 //! `xav watch`.
 
-use model::{Definition, ProcessId, Span};
+use model::{Definition, OnFault, ProcessId, Span};
 use serde_json::json;
 use shell::quic::LinkError;
 use shell::{Client, ClientError, Signal, Signals};
@@ -15,7 +15,7 @@ use crate::home::{self, Located};
 use crate::location::Location;
 use crate::progress::Display;
 use crate::state::User;
-use crate::{fault, follow, json, render, screen};
+use crate::{fault, follow, json, render, screen, text};
 
 /// The longest wait for progress before signals are checked.
 const LOOK: Span = Span::from_millis(50);
@@ -112,6 +112,7 @@ impl Watched<'_> {
                         let definition = self.grown(client)?;
                         watch = self.begin(client)?;
                         display.tell(&self.faults(&status, &definition));
+                        display.tell(&self.ending(&status));
                         told_faults = !status.faults.is_empty();
                     }
                     display.update(progress, self.definition, shell::clock::wall());
@@ -172,6 +173,19 @@ impl Watched<'_> {
             options: self.options,
         };
         fault::all(&status.faults, &context)
+    }
+
+    /// What becomes of the commands of a process that has faulted and run still, for people.
+    fn ending(&self, status: &Status) -> String {
+        let n_running = status.summary.totals.running;
+        match status.on_fault {
+            OnFault::Finish if n_running > 0 => format!(
+                "nothing more starts; what runs ({}) goes on to its end: {} stops it\n",
+                text::count(u64::from(n_running), "activity", "activities"),
+                self.command("cancel")
+            ),
+            OnFault::Finish | OnFault::Stop | OnFault::Continue => String::new(),
+        }
     }
 
     /// The command that does something with it: `xav watch 0c4r12 --grid lab`.

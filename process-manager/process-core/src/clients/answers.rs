@@ -108,7 +108,7 @@ pub fn submission(process: &Process) -> Submit {
         files: process.files.clone(),
         origin: process.origin.clone(),
         base: process.base,
-        keep_going: process.keep_going,
+        on_fault: Some(process.on_fault),
         keep: process.keep,
         store: process.store,
     }
@@ -145,7 +145,7 @@ pub fn status(process: &Process) -> Status {
         planned: process.state.planned,
         machines: process.state.machines.clone(),
         waiting_for: None,
-        keep_going: process.keep_going,
+        on_fault: process.on_fault,
         copies: None,
         planned_from: process.state.planned_from,
         turn: None,

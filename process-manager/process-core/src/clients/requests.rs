@@ -206,15 +206,14 @@ fn cancel(step: &mut Step<'_>, shown: Shown<'_>, id: ProcessId) -> Answer {
         };
     };
     match known.phase() {
-        Phase::Running => {
+        Phase::Faulting if !known.finishes() => answer_status(step, shown, id),
+        Phase::Running | Phase::Faulting => {
             step.cx.record(Stream::Process(id), Event::CancelAsked);
             step.marks.mark(id);
             Answer::Cancelling(id)
         }
         Phase::Cancelling => Answer::Cancelling(id),
-        Phase::Faulting | Phase::Completed | Phase::Faulted | Phase::Cancelled => {
-            answer_status(step, shown, id)
-        }
+        Phase::Completed | Phase::Faulted | Phase::Cancelled => answer_status(step, shown, id),
     }
 }
 

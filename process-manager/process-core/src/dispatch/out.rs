@@ -130,8 +130,35 @@ impl Attempts {
                 stop(step, resource, &attempts);
             }
         }
+        self.take_back_unstarted(step, machines, id);
         step.timers
             .set(Timer::Stop(id), step.now.mono + limits::REPEAT);
+    }
+}
+
+impl Attempts {
+    /// Takes back what a process that has faulted has out and is not known to have started.
+    fn take_back_unstarted(&self, step: &mut Step<'_>, machines: &Machines, id: ProcessId) {
+        let Some(known) = step.cx.process(id).filter(|known| known.finishes()) else {
+            return;
+        };
+        let running = self.open.get(&id).map(|open| &open.running);
+        let has_started =
+            |one: &AttemptId| running.is_some_and(|running| running.contains_key(&one.activity));
+        let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
+        for (resource, attempt) in known.out() {
+            if known.may_finish(attempt) && !has_started(&attempt) {
+                by_machine.entry(resource).or_default().push(attempt);
+            }
+        }
+        for (resource, attempts) in by_machine {
+            if machines.epoch(resource).is_some() {
+                for part in attempts.chunks(ATTEMPTS_MAX) {
+                    let retract = ToActivity::Retract(part.to_vec());
+                    step.cx.effect(Effect::ToActivity(resource, retract));
+                }
+            }
+        }
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<
         };
     }
     let is_ending = process.phase() != Phase::Running;
+    let is_stopped = is_ending && !process.finishes();
     let (verdict, writes) = match (&outcome.end, captured) {
         (End::Completed, Ok(writes)) => (Verdict::Completed, writes),
         (End::Completed, Err(message)) => {
@@ -65,7 +66,8 @@ pub(crate) fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<
             };
             (fail(process, now, &outcome, &failure), Vec::new())
         }
-        (End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_), _) if is_ending => {
+        (End::Failed(_), _) if is_stopped => (Verdict::Stopped, Vec::new()),
+        (End::Stopped | End::Lost | End::Lacking(_), _) if is_ending => {
             (Verdict::Stopped, Vec::new())
         }
         (End::Failed(failure), _) => (fail(process, now, &outcome, failure), Vec::new()),
@@ -114,7 +116,8 @@ fn fail(process: &Process, now: Now, outcome: &Outcome, failure: &Failure) -> Ve
     };
     let state = process.activity(activity_id);
     let n_tried = u32::from(state.n_failed) + 1;
-    let may_retry = n_tried < activity.retry.attempts && !activity.at_most_once;
+    let is_running = process.phase() == Phase::Running;
+    let may_retry = is_running && n_tried < activity.retry.attempts && !activity.at_most_once;
     if may_retry && retries(&activity.retry, outcome, &fault.name) {
         let at = now.wall + backoff(activity.retry.backoff, state.n_failed);
         return Verdict::Retry { at, fault };

@@ -4,7 +4,7 @@
 use model::{ActivityId, AttemptId};
 
 use crate::process::Process;
-use crate::record::{ActivityPhase, NodeState};
+use crate::record::{ActivityPhase, NodeState, Phase};
 
 impl Process {
     /// Its for-each has completed without it.
@@ -42,11 +42,19 @@ impl Process {
         !self.index.abandoned.is_empty()
     }
 
-    /// The attempts that are to be stopped: all where the process is ending, else those that nobody waits
-    /// for.
+    /// The attempts that are to be stopped: all where the process is ending, but for those that may go on
+    /// to their end; else those that nobody waits for.
     pub(crate) fn to_be_stopped(&self) -> impl Iterator<Item = (model::ResourceId, AttemptId)> {
-        let all = self.phase() != crate::record::Phase::Running;
+        let all = self.phase() != Phase::Running;
         let out = self.out();
-        out.filter(move |(_, attempt)| all || self.is_abandoned(attempt.activity))
+        out.filter(move |&(_, attempt)| {
+            self.is_abandoned(attempt.activity) || (all && !self.may_finish(attempt))
+        })
+    }
+
+    /// Returns true if this attempt goes on to its end, where it runs, though its process has faulted. Files
+    /// are made again for activities that will not start.
+    pub(crate) fn may_finish(&self, attempt: AttemptId) -> bool {
+        self.finishes() && !self.is_abandoned(attempt.activity) && !self.is_recomputation(attempt)
     }
 }

@@ -281,13 +281,19 @@ impl Process {
         self.activity_mut(activity).details_mut().captured = Some(values);
     }
 
-    /// Nothing is started any more; what is out is stopped.
+    /// Nothing is started any more; what is out is stopped, or goes on to its end ([`model::OnFault::Finish`]).
     pub(crate) fn stop(&mut self, phase: Phase, fault: Option<&Fault>) {
         if let Some(fault) = fault {
             self.keep_fault(fault);
         }
-        if self.state.phase != Phase::Running {
-            return;
+        match (self.state.phase, phase) {
+            (Phase::Running, _) => {}
+            // What went on to its end is not waited for any more.
+            (Phase::Faulting, Phase::Cancelling) => {
+                self.state.phase = phase;
+                return;
+            }
+            _ => return,
         }
         self.state.phase = phase;
         for &activity in self.definition.clone().activities() {

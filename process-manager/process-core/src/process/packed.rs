@@ -158,7 +158,7 @@ impl Process {
             origin: self.origin.clone(),
             at: self.submitted,
             base: self.base,
-            keep_going: self.keep_going,
+            on_fault: self.on_fault,
             keep: self.keep,
             store: self.store,
             owner: self.owner.clone(),

@@ -7,8 +7,8 @@
 use machine::golden::{line, read};
 use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Entry, Epoch, Fault, FaultName,
-    Generation, GrantId, GroupId, Hash, NodeId, Plan, ProcessId, ResourceId, Span, SubmitKey,
-    Value, Wall,
+    Generation, GrantId, GroupId, Hash, NodeId, OnFault, Plan, ProcessId, ResourceId, Span,
+    SubmitKey, Value, Wall,
 };
 
 use super::*;
@@ -110,7 +110,7 @@ fn founded() -> Founded {
         origin: "test.yaml".to_owned(),
         at: Wall(1_700_000_000_000_000),
         base: Some(ProcessId(76)),
-        keep_going: true,
+        on_fault: OnFault::Continue,
         keep: Some(Span::from_secs(60)),
         owner: Some("xav://grid/lab/user/ana".to_owned()),
         store: Some(ResourceId::local(3)),

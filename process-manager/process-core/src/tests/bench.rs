@@ -82,6 +82,8 @@ pub(super) struct Bench {
     /// The holders of files that dispatches name.
     pub(super) holders: Vec<Holder>,
     pub(super) acknowledged: BTreeSet<AttemptId>,
+    /// Attempts that were asked back where they had not started; the machine says nothing to that.
+    pub(super) asked_back: Vec<AttemptId>,
     pub(super) answers: Vec<Answer>,
     pub(super) grants: u64,
     /// Claims that do not arrive from here on.
@@ -162,6 +164,7 @@ impl Bench {
             discards_lost: false,
             holders: Vec::new(),
             acknowledged: BTreeSet::new(),
+            asked_back: Vec::new(),
             answers: Vec::new(),
             grants: 0,
             claims_lost: 0,

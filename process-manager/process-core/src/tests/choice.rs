@@ -1,7 +1,7 @@
 //! Processes with an `if`.
 
 use super::*;
-use model::{ActivityId, Node};
+use model::{ActivityId, Node, OnFault};
 use wire::client::{Reason, Submit};
 
 fn choice(conditions: &[&str], children: &[u32]) -> Node {
@@ -161,7 +161,7 @@ fn a_process_that_goes_on_does_so_without_an_if_whose_condition_faults() {
     draft.variables = vec![int("zero", Value::Int(0))];
     let mut bench = Bench::new(well);
     bench.submit_as(Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, draft)
     });
     bench.run();
@@ -184,7 +184,7 @@ fn a_process_that_goes_on_does_so_without_an_if_whose_branch_faults() {
         _ => well(dispatch),
     });
     bench.submit_as(Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, process(&["v == 0", "v > 0"]))
     });
     bench.run();

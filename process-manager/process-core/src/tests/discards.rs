@@ -1,6 +1,7 @@
 //! Files that nobody needs any more are discarded.
 
-use model::{Node, Output, OutputSource, SubmitKey, Test};
+use model::{ActivityId, AttemptId, Bytes, Node, OnFault, Output, OutputSource, SubmitKey, Test};
+use wire::attempt::Outcome;
 use wire::client::Submit;
 
 use super::recompute::maker;
@@ -118,6 +119,39 @@ fn a_request_without_an_answer_is_repeated_also_after_a_restart() {
 }
 
 #[test]
+fn what_a_machine_collects_once_more_is_discarded_once_more() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "d" => None,
+        _ => well(dispatch),
+    });
+    bench.submit(dropping(chain()));
+    assert_eq!(gone(&bench), [1, 2]);
+    // In another epoch the machine tells each outcome that its executor holds again.
+    let again = |activity| Outcome {
+        attempt: AttemptId {
+            process: KEY.process(),
+            activity: ActivityId(activity),
+            number: 1,
+        },
+        end: End::Completed,
+        started: bench.now.wall,
+        wall: Span(5),
+        cpu: Span(4),
+        peak_memory: Bytes(100),
+        exit_code: Some(0),
+        pid: 9,
+        outputs: vec![artifact()],
+        stdout: None,
+        stderr: None,
+        log: None,
+    };
+    let outcomes = FromActivity::Outcomes(vec![again(1), again(3)]);
+    bench.give(Input::Activity(MACHINE, outcomes));
+    // `d` reads what `c` has made.
+    assert_eq!(gone(&bench), [1, 2, 1]);
+}
+
+#[test]
 fn what_a_faulted_activity_was_given_stays_for_the_next_run() {
     let fails = |dispatch: &Dispatch| match dispatch.command[0].as_str() {
         "c" => Some((failed(FaultName::ExitCode), 1, String::new())),
@@ -131,7 +165,7 @@ fn what_a_faulted_activity_was_given_stays_for_the_next_run() {
     // Nor does it go where the process goes on: `d` is skipped for the fault.
     let mut bench = Bench::new(fails);
     bench.submit_as(Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, dropping(chain()))
     });
     bench.pass(2);

@@ -2,7 +2,7 @@
 
 use super::for_each::{lines, process, run};
 use super::*;
-use model::ActivityId;
+use model::{ActivityId, OnFault};
 
 /// `s(a f(s(b c)) d)` as [`process`] has it, which completes when so many items have.
 fn enough(items: &str, at_most: Option<u32>, n_enough: &str) -> Draft {
@@ -141,7 +141,7 @@ fn keep_going(draft: Draft, faulty: &'static [&'static str]) -> Bench {
             },
         );
     bench.submit_as(wire::client::Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, draft)
     });
     bench

@@ -2,7 +2,7 @@
 
 use super::*;
 use model::limits::{ITEMS_MAX, PARTS_MAX, STAGED_MAX};
-use model::{ForEach, Node};
+use model::{ForEach, Node, OnFault};
 use std::collections::BTreeMap;
 
 fn each(items: &str, at_most: Option<u32>, body: u32) -> Node {
@@ -367,7 +367,7 @@ fn where_a_process_goes_on_a_fault_breaks_one_item() {
         _ => lines(dispatch),
     });
     let submit = wire::client::Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, process("found", Some(1)))
     };
     bench.submit_as(submit);

@@ -1,7 +1,7 @@
 //! A process that goes on without what depends on its faults.
 
 use super::*;
-use model::{Node, SubmitKey};
+use model::{Node, OnFault, SubmitKey};
 use wire::client::Submit;
 
 /// Fails the commands of these names.
@@ -24,7 +24,7 @@ fn link(from: u32, to: u32, when: Option<&str>) -> Link {
 
 fn going_on(draft: Draft) -> Submit {
     Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, draft)
     }
 }
@@ -64,7 +64,7 @@ fn siblings_go_on_and_the_rest_of_a_sequence_does_not_run() {
     );
     let status = bench.status();
     assert_eq!(status.summary.phase, Phase::Faulted);
-    assert!(status.keep_going);
+    assert_eq!(status.on_fault, OnFault::Continue);
     assert_eq!((status.faults.len(), status.outputs.len()), (1, 0));
 }
 

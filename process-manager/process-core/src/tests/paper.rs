@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use expression::Programs;
 use model::{
     ActivityId, Artifact, AttemptId, Bytes, Draft, Entry, Generation, GrantId, GroupId, Mono, Now,
-    Plan, ProcessId, ResourceId, Span, SubmitKey, Wall,
+    OnFault, Plan, ProcessId, ResourceId, Span, SubmitKey, Wall,
 };
 use wire::attempt::{End, Outcome, ToActivity};
 use wire::group::ToGroup;
@@ -87,7 +87,7 @@ impl Bench {
             origin: "test.yaml".to_owned(),
             at: Wall(1),
             base,
-            keep_going: false,
+            on_fault: OnFault::Stop,
             keep: None,
             store: None,
             owner: None,

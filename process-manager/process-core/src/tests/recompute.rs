@@ -1,6 +1,6 @@
 //! Files that are gone, and are made again.
 
-use model::{Bytes, Capture, Node, Parse, ResourceId, SubmitKey};
+use model::{Bytes, Capture, Node, OnFault, Parse, ResourceId, SubmitKey};
 use wire::attempt::{Holder, Sources};
 use wire::client::Submit;
 use wire::group::{Offered, ToGroup};
@@ -186,7 +186,7 @@ fn others_go_on_where_it_cannot_be_made_again() {
         leaf("d"),
     ]);
     bench.submit_as(Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, both)
     });
     bench.run();

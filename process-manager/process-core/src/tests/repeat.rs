@@ -1,7 +1,7 @@
 //! Processes with a loop.
 
 use super::*;
-use model::{Node, Repeat, Test};
+use model::{Node, OnFault, Repeat, Test};
 
 fn repeat(test: Test, condition: &str, body: u32) -> Node {
     controller(NodeKind::Repeat(Box::new(Repeat {
@@ -239,7 +239,7 @@ fn where_a_process_goes_on_a_fault_ends_its_loop() {
         _ => count_down(dispatch),
     });
     let submit = wire::client::Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, process(Test::While, "left > 0"))
     };
     bench.submit_as(submit);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Assignment, Node, ProcessId, Repeat, SubmitKey, Test, Variable};
+use model::{Assignment, Node, OnFault, ProcessId, Repeat, SubmitKey, Test, Variable};
 
 use super::*;
 use crate::budget::{DECISION_STEPS, SLICE_STEPS, TURNS_STEPS};
@@ -230,7 +230,7 @@ fn thousands_of_activities_that_fault_at_once_are_taken_in_turn() {
     let mut draft = draft(nodes);
     draft.variables = vec![int("zero", Value::Int(0))];
     let mut submit = submission(KEY, draft);
-    submit.keep_going = true;
+    submit.on_fault = Some(OnFault::Continue);
     let mut bench = Bench::new(well);
     bench.submit_as(submit);
     let totals = bench.status().summary.totals;

@@ -1,7 +1,7 @@
 //! Why activities are where they are.
 
 use super::*;
-use model::ActivityId;
+use model::{ActivityId, OnFault};
 use wire::client::{Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
 
 fn why(bench: &mut Bench, activity: u32) -> Why {
@@ -245,7 +245,7 @@ fn what_is_broken_names_the_faults_that_it_follows_from() {
         _ => well(dispatch),
     });
     bench.submit_as(Submit {
-        keep_going: true,
+        on_fault: Some(OnFault::Continue),
         ..submission(KEY, draft)
     });
     bench.run();

@@ -44,7 +44,7 @@ impl Client {
             files: Vec::new(),
             origin: "many.yaml".to_owned(),
             base: None,
-            keep_going: false,
+            on_fault: None,
             keep: None,
             store: None,
         };

@@ -1,6 +1,8 @@
 //! The reference on processes that can be worked out by hand.
 
-use model::{Assignment, Command, Expression, Join, Link, Node, Produced, Retry, SubmitKey, Type};
+use model::{
+    Assignment, Command, Expression, Join, Link, Node, OnFault, Produced, Retry, SubmitKey, Type,
+};
 use model::{Staged, Template, Variable};
 use simulator::command::Behaviour;
 use simulator::meaning::{Condition, Term};
@@ -156,7 +158,7 @@ fn a_process_faults_where_an_activity_that_runs_fails_at_every_try() {
 fn a_process_that_goes_on_runs_what_does_not_depend_on_a_fault() {
     let with = |activity| {
         let mut process = process();
-        process.submit.keep_going = true;
+        process.submit.on_fault = Some(OnFault::Continue);
         let behaviour = Behaviour {
             n_failing: u32::MAX,
             failure: Failure::Exit,

@@ -120,6 +120,9 @@ impl Writer<'_> {
         if self.draft.keep_intermediates == Some(false) {
             let _ = writeln!(self.text, "keep-intermediates: false");
         }
+        if let Some(on_fault) = self.draft.on_fault {
+            let _ = writeln!(self.text, "on-fault: {on_fault}");
+        }
         if let Some(priority) = self.draft.priority {
             let _ = writeln!(self.text, "priority: {priority}");
         }

@@ -1,7 +1,7 @@
 //! The keys above the tree: names, inputs, variables, outputs, files.
 
 use model::limits::COPIES_MAX;
-use model::{DataMode, Input, NodeId, Output, OutputSource, Type, Value, Variable};
+use model::{DataMode, Input, NodeId, OnFault, Output, OutputSource, Type, Value, Variable};
 
 use super::{Fields, Pending, Reader};
 use crate::keys::{INPUT, PROCESS, Table, VARIABLE};
@@ -67,6 +67,7 @@ impl Reader<'_, '_> {
         let keeps = keeps.and_then(|at| self.truth(at));
         // To keep them is what happens where nothing is said.
         self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
+        self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
         self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {
@@ -188,6 +189,17 @@ impl Reader<'_, '_> {
             }
             None => {}
         }
+    }
+
+    fn on_fault(&mut self, at: Id) -> Option<OnFault> {
+        let wanted = "`finish`, `stop` or `continue`";
+        let text = self.text(at, wanted)?;
+        let found = OnFault::named(text);
+        if found.is_none() {
+            let message = format!("`{}` where {wanted} is expected", shorten(text));
+            self.error(at, message);
+        }
+        found
     }
 
     fn output(&mut self, name_id: Id, value: Id) {

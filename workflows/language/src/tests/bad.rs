@@ -86,6 +86,7 @@ outputs: { o: \"${ v } and\", p: nobody.out, q: v }
 files: [../up, /root, a, a]
 data: controllers
 keep-intermediates: maybe
+on-fault: carry on
 body: { activity: a, run: [a] }
 ";
     let expected = [
@@ -108,6 +109,7 @@ body: { activity: a, run: [a] }
         "11:26: `a` is listed twice",
         "12:7: `data: controllers` is part of the language, but this version does not run it",
         "13:21: text where `true` or `false` is expected",
+        "14:11: `carry on` where `finish`, `stop` or `continue` is expected",
     ];
     assert_eq!(lines(&refused(text)), expected);
 }

@@ -28,6 +28,7 @@ files: [first.sh]
 data: direct
 copies: 1
 keep-intermediates: false
+on-fault: continue
 priority: -7
 body:
   parallel:

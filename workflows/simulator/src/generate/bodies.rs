@@ -73,8 +73,8 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     let root = roots.into_iter().find(|&root| fits(generated, root))?;
     let (least, most) = ITEMS[random.index(ITEMS.len())];
     let n_items = random.between(least, most);
-    let may_nest = !generated.submit.keep_going && n_items > 0 && random.happens(NESTED);
-    let may_queue = !generated.submit.keep_going && random.happens(IN_A_ROW);
+    let may_nest = !generated.goes_on() && n_items > 0 && random.happens(NESTED);
+    let may_queue = !generated.goes_on() && random.happens(IN_A_ROW);
     let mut body = Body {
         item: "item",
         root,
@@ -97,14 +97,14 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     if may_nest && let Some(nested) = Nested::draw(random, &mut body, &mut moved) {
         return Some(nested.folded(moved));
     }
-    if !generated.submit.keep_going && random.happens(REPEATED) {
+    if !generated.goes_on() && random.happens(REPEATED) {
         body.repeat(random, &moved.submit.draft, None);
     } else if !body.items.is_empty() && random.happens(ENOUGH) {
         let n_enough = random.between(1, body.items.len() as u64) as usize;
         body.n_enough = match body.may_miss_some(&moved) {
             true => Some(n_enough),
             // Of those that fault together, nobody can say which is the one too many.
-            false if generated.submit.keep_going && body.may_fail(&moved) => None,
+            false if generated.goes_on() && body.may_fail(&moved) => None,
             false => Some(body.items.len()),
         };
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::Span;
 use model::limits::PRIORITY_MAX;
+use model::{OnFault, Span};
 use schedule::SchedulerKind;
 
 use super::{GridChoice, State, Which};
@@ -123,9 +123,13 @@ pub(crate) struct Rerun {
 /// Options for the effect of a fault, and for keeping the process afterwards.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Ending {
-    /// When an activity fails, go on with everything that does not depend on it
-    #[arg(long)]
-    pub(crate) keep_going: bool,
+    /// What happens when an activity fails, in place of `on-fault` in the definition: `finish` lets
+    /// what runs end, `stop` stops it, `continue` goes on with all that does not depend on the fault
+    #[arg(long, value_name = "finish|stop|continue", value_parser = on_fault)]
+    on_fault: Option<OnFault>,
+    /// The same as `--on-fault continue`
+    #[arg(long, conflicts_with = "on_fault")]
+    keep_going: bool,
     /// Forget the process so long after its end: `7d`
     ///
     /// Each `xav run` removes what is over its time. XAVANTES_KEEP gives it where it is left out;
@@ -133,6 +137,14 @@ pub(crate) struct Ending {
     /// at the latest when its own time for that is over.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) keep: Option<Span>,
+}
+
+impl Ending {
+    /// What happens on a fault, where an option says it.
+    pub(crate) fn on_fault(self) -> Option<OnFault> {
+        self.on_fault
+            .or(self.keep_going.then_some(OnFault::Continue))
+    }
 }
 
 /// Options for replaying a recorded workflow (WfFormat JSON, also `.json.gz`): its commands use the
@@ -158,6 +170,17 @@ pub(crate) struct Recording {
 pub(crate) fn scheduler(name: &str) -> Result<SchedulerKind, String> {
     SchedulerKind::named(name).ok_or_else(|| {
         let names = SchedulerKind::ALL.map(|kind| kind.scheduler().name());
+        match text::nearest(name, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("there are {}", names.join(", ")),
+        }
+    })
+}
+
+/// What happens on a fault, by its name.
+fn on_fault(name: &str) -> Result<OnFault, String> {
+    OnFault::named(name).ok_or_else(|| {
+        let names = OnFault::ALL.map(OnFault::name);
         match text::nearest(name, names) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!("there are {}", names.join(", ")),

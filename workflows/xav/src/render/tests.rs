@@ -1,4 +1,4 @@
-use model::{ActivityId, AttemptId, Bytes, Generation, ResourceId, Value};
+use model::{ActivityId, AttemptId, Bytes, Generation, OnFault, ResourceId, Value};
 use wire::client::AttemptStatus;
 
 use super::*;
@@ -71,7 +71,7 @@ fn completed(phase: Phase) -> Status {
         planned: Some(Span::from_secs(1)),
         machines: vec![(ResourceId::local(1), "host".to_owned())],
         waiting_for: None,
-        keep_going: false,
+        on_fault: OnFault::Finish,
         copies: None,
         planned_from: None,
         turn: None,

@@ -10,7 +10,9 @@
 //!              host 1               | b0 135-800
 //! ```
 
-use model::{ActivityId, AttemptId, Bytes, Definition, Generation, ResourceId, Span, Wall};
+use model::{
+    ActivityId, AttemptId, Bytes, Definition, Generation, OnFault, ResourceId, Span, Wall,
+};
 use wire::client::{
     ActivityPhase, ActivityStatus, AttemptStatus, Phase, Planned, Status, Summary, Totals,
 };
@@ -115,7 +117,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         planned: None,
         machines: vec![(ResourceId::local(1), "host".to_owned())],
         waiting_for: None,
-        keep_going: false,
+        on_fault: OnFault::Finish,
         copies: None,
         planned_from: None,
         turn: None,

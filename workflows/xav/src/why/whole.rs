@@ -1,5 +1,6 @@
 //! `xav why` of a process as a whole.
 
+use model::OnFault;
 use serde_json::{Value as Json, json};
 use wire::client::{GroupShares, OwnerShare, Phase, WhyProcess};
 
@@ -59,7 +60,14 @@ impl Explanation<'_> {
         let said = match why.phase {
             Phase::Running if waits => "waits",
             Phase::Running => "runs",
-            Phase::Faulting => "has a fault: what runs of it is being stopped",
+            Phase::Faulting => match self.status.on_fault {
+                OnFault::Finish => {
+                    "has a fault: what runs goes on to its end, and nothing more starts"
+                }
+                OnFault::Stop | OnFault::Continue => {
+                    "has a fault: what runs of it is being stopped"
+                }
+            },
             Phase::Cancelling => "is being cancelled",
             Phase::Completed => "completed",
             Phase::Faulted => "failed",

@@ -1,7 +1,9 @@
 //! The founding event of a process: its submission.
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, Definition, Draft, ProcessId, ResourceId, Span, SubmitKey, Value, Wall};
+use model::{
+    Artifact, Definition, Draft, OnFault, ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
+};
 
 use super::flow::Flow;
 
@@ -29,9 +31,9 @@ pub struct Founded {
     /// The process whose recorded outcomes stand here too.
     #[n(6)]
     pub base: Option<ProcessId>,
-    /// True if a fault ends only the activities that depend on it.
+    /// What it does when an activity has faulted.
     #[n(7)]
-    pub keep_going: bool,
+    pub on_fault: OnFault,
     /// The time for which it is kept after its end.
     #[n(8)]
     pub keep: Option<Span>,

@@ -261,10 +261,10 @@ impl Bench {
             Effect::ToActivity(to, ToActivity::Renewed { keeps, .. }) => {
                 self.kept.insert(to, keeps);
             }
-            Effect::ToActivity(
-                _,
-                ToActivity::Retract(_) | ToActivity::Tail(_) | ToActivity::ReadLog(_),
-            ) => {}
+            Effect::ToActivity(_, ToActivity::Retract(attempts)) => {
+                self.asked_back.extend(attempts);
+            }
+            Effect::ToActivity(_, ToActivity::Tail(_) | ToActivity::ReadLog(_)) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Registered(..) | Effect::Foreign(..) | Effect::Keep(_) => {}
             Effect::Plan(request) => {
