@@ -17,7 +17,7 @@ mod store;
 mod template;
 
 pub use batch::{Batch, Item};
-pub use estimates::{Estimates, known_of, knows_any};
+pub use estimates::{Estimates, forecast_of, known_of, knows_any};
 pub use sample::SAMPLE;
 pub use section::{decode_section, encode_section, group};
 pub use store::{Key, Known, NAMES_BYTES_MAX, SizeClass, Store, TEMPLATES_MAX};

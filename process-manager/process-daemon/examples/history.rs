@@ -74,13 +74,9 @@ fn measure(file: &HistoryFile, path: &Path) -> Result<(), Box<dyn Error>> {
 
 fn seen(run: u32) -> Observed {
     Observed {
-        run,
-        at: Wall(u64::from(run)),
-        work: Work::from_secs(2),
-        is_killed: false,
         cpu: Span::from_secs(1),
-        wall: Span::from_secs(2),
         peak_memory: Bytes(1 << 20),
+        ..Observed::completed(run, Wall(u64::from(run)), Work::from_secs(2))
     }
 }
 
