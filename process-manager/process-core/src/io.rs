@@ -41,6 +41,8 @@ pub enum Input {
     /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
     /// they are for.
     Known(Vec<(Key, Template)>),
+    /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
+    HistoryForgotten(ForgetRequest, Result<(), String>),
 }
 
 impl Input {
@@ -63,7 +65,9 @@ impl Input {
             | Request::WhyProcess(_)
             | Request::Tail(_)
             | Request::Log { .. }
-            | Request::Machines) => Input::Request(client, caller, number, request),
+            | Request::Machines
+            | Request::History { .. }
+            | Request::ForgetHistory(_)) => Input::Request(client, caller, number, request),
         }
     }
 
@@ -83,7 +87,8 @@ impl Input {
             | Input::ActivityDown(_)
             | Input::Planned(_)
             | Input::Room(_)
-            | Input::Known(_) => Lane::Peers,
+            | Input::Known(_)
+            | Input::HistoryForgotten(..) => Lane::Peers,
         }
     }
 }
@@ -125,6 +130,20 @@ pub enum Effect {
     Foreign(GroupId, ResourceId),
     /// Keep what an attempt has taken, in any way: nothing depends on it.
     Keep(Box<Remembered>),
+    /// Forget what [`Effect::Keep`] has kept under these names. Where a client has asked for it, it is told by
+    /// [`Input::HistoryForgotten`] when that and all that was to be forgotten before is durable.
+    Forget(Vec<Key>, Option<ForgetRequest>),
+}
+
+/// The request of a client to forget what its activities took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForgetRequest {
+    /// The client.
+    pub client: ClientId,
+    /// The number of its request.
+    pub number: u64,
+    /// The number of templates.
+    pub n_forgotten: u64,
 }
 
 /// An attempt that is remembered.

@@ -1,7 +1,7 @@
 //! Works of attempts, which plans of later runs rest on. They are volatile here and decide
 //! nothing; the shell keeps it beside the journal, and no process depends on it.
 
-use history::{Key, Observed, SizeClass, Store, Template};
+use history::{Key, Observed, SizeClass, Template};
 use model::{FaultName, ProcessId, ResourceId, Span, Work};
 use wire::attempt::{End, Outcome};
 
@@ -43,10 +43,15 @@ pub(crate) fn observe(
     }
 }
 
-/// Takes in the templates that earlier epochs have kept.
-pub(crate) fn know(history: &mut Store, known: Vec<(Key, Template)>) {
-    for (key, template) in known {
-        history.put(&key, template);
+/// Takes in the templates that earlier epochs have kept. Those that have no room are not kept any longer: what is
+/// not known here could not be forgotten.
+pub(crate) fn know(step: &mut Step<'_>, known: Vec<(Key, Template)>) {
+    let known = known.into_iter();
+    let gone: Vec<Key> = known
+        .flat_map(|(key, template)| step.history.put(&key, template))
+        .collect();
+    if !gone.is_empty() {
+        step.cx.effect(Effect::Forget(gone, None));
     }
 }
 

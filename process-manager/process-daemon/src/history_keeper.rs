@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use history::{Batch, Key, Observed, Store, Template};
 use journal::{Records, RecordsCommitter};
 use model::{Mono, Span, Work};
-use process_core::Remembered;
+use process_core::{ForgetRequest, Input, Remembered};
+use shell::Inbox;
 
 use crate::history_file::HistoryFile;
 
@@ -38,7 +39,7 @@ pub enum HistoryPlace {
 /// Keeps what an effect says.
 pub(crate) enum HistoryKeeper {
     Nowhere,
-    Records(RecordsCommitter),
+    Records(RecordsCommitter, Inbox<Input>),
     File(Gatherer),
 }
 
@@ -56,10 +57,11 @@ impl HistoryKeeper {
     pub(crate) fn open(
         place: &HistoryPlace,
         directory: &Path,
+        inbox: &Inbox<Input>,
     ) -> (HistoryKeeper, Vec<(Key, Template)>) {
         match place {
             HistoryPlace::Nowhere => (HistoryKeeper::Nowhere, Vec::new()),
-            HistoryPlace::Records => open_records(directory),
+            HistoryPlace::Records => open_records(directory, inbox),
             HistoryPlace::File {
                 path,
                 factor,
@@ -96,7 +98,7 @@ impl HistoryKeeper {
         } = remembered;
         match self {
             HistoryKeeper::Nowhere => {}
-            HistoryKeeper::Records(records) => {
+            HistoryKeeper::Records(records, _) => {
                 let gone = gone.iter().map(|key| (key.encode(), None));
                 let kept = (key.encode(), Some(template.encode()));
                 for (key, value) in gone.chain([kept]) {
@@ -109,9 +111,41 @@ impl HistoryKeeper {
         }
     }
 
+    /// Forgets what is kept under these names. Whoever has asked for it is told, by an input here or later.
+    pub(crate) fn forget(
+        &mut self,
+        keys: &[Key],
+        request: Option<ForgetRequest>,
+        inputs: &mut Vec<Input>,
+    ) {
+        match self {
+            HistoryKeeper::Nowhere => {
+                // It was in memory alone.
+                inputs.extend(request.map(|request| Input::HistoryForgotten(request, Ok(()))));
+            }
+            HistoryKeeper::Records(records, inbox) => {
+                records.remove(keys.iter().map(Key::encode));
+                let Some(request) = request else { return };
+                let inbox = inbox.clone();
+                records.when_written(move |result| {
+                    let result = result.map_err(|error| {
+                        let cause = error.to_string();
+                        format!("what is forgotten may be known after a restart again: {cause}")
+                    });
+                    inbox.tell(Input::HistoryForgotten(request, result));
+                });
+            }
+            HistoryKeeper::File(_) => {
+                let why = "the history of embedded runs is in a file of their user, which `xav history --embedded --forget` changes";
+                let refused = |request| Input::HistoryForgotten(request, Err(why.to_owned()));
+                inputs.extend(request.map(refused));
+            }
+        }
+    }
+
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         match self {
-            HistoryKeeper::Nowhere | HistoryKeeper::Records(_) => None,
+            HistoryKeeper::Nowhere | HistoryKeeper::Records(..) => None,
             HistoryKeeper::File(gatherer) => gatherer.due,
         }
     }
@@ -181,7 +215,7 @@ fn scaled(store: &Store, factor: f64) -> Vec<(Key, Template)> {
         .collect()
 }
 
-fn open_records(directory: &Path) -> (HistoryKeeper, Vec<(Key, Template)>) {
+fn open_records(directory: &Path, inbox: &Inbox<Input>) -> (HistoryKeeper, Vec<(Key, Template)>) {
     let opened = Records::open(&directory.join("history"));
     let (records, known) = match opened {
         Ok((records, known, opened)) => {
@@ -207,7 +241,7 @@ fn open_records(directory: &Path) -> (HistoryKeeper, Vec<(Key, Template)>) {
         known.filter_map(|(key, value)| Some((Key::decode(&key)?, Template::decode(&value)?)));
     let known = known.collect();
     match RecordsCommitter::start(records, stopped) {
-        Ok(committer) => (HistoryKeeper::Records(committer), known),
+        Ok(committer) => (HistoryKeeper::Records(committer, inbox.clone()), known),
         Err(error) => {
             tracing::warn!(%error, "works of activities are not remembered");
             (HistoryKeeper::Nowhere, known)

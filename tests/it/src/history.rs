@@ -11,7 +11,7 @@ use crate::sandbox::Sandbox;
 use crate::wait;
 
 /// Items of the body.
-const TILES: usize = 4;
+pub(crate) const TILES: usize = 4;
 
 /// Nobody says any work. `until` is a file that the last step waits for.
 const MOSAIC: &str = "
@@ -32,7 +32,7 @@ body:
       run: { shell: 'while [ -n \"$UNTIL\" ] && [ ! -e \"$UNTIL\" ]; do sleep 0.01; done' }
 ";
 
-fn mosaic(sandbox: &Sandbox) -> String {
+pub(crate) fn mosaic(sandbox: &Sandbox) -> String {
     sandbox.file("mosaic.yaml", MOSAIC)
 }
 

@@ -230,6 +230,14 @@ impl Sim {
                     let kept = self.stores.histories.entry(manager).or_default();
                     kept.insert(remembered.key, remembered.template);
                 }
+                process_core::Effect::Forget(keys, request) => {
+                    let kept = self.stores.histories.entry(manager).or_default();
+                    kept.retain(|key, _| !keys.contains(key));
+                    if let Some(request) = request {
+                        let forgotten = process_core::Input::HistoryForgotten(request, Ok(()));
+                        self.processes[manager].put(forgotten);
+                    }
+                }
                 process_core::Effect::Plan(request) => {
                     let PlanRequest {
                         process,
