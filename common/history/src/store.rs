@@ -6,6 +6,7 @@ use std::ops::Bound;
 use minicbor::{Decode, Encode};
 use model::{Bytes, Wall};
 
+use crate::record::{Record, Seen};
 use crate::template::{Forecast, Observed, Template};
 
 /// Templates of a store: in less than 50 MB.
@@ -36,9 +37,17 @@ const CLASSES_BESIDE: u8 = 1;
 pub struct SizeClass(#[n(0)] pub u8);
 
 impl SizeClass {
+    /// No size: the record of a controller has this in its place.
+    pub const BODIES: SizeClass = SizeClass(u8::MAX);
+
     /// The class of so many bytes.
     pub fn of(bytes: Bytes) -> SizeClass {
         SizeClass((u64::BITS - bytes.0.leading_zeros()) as u8)
+    }
+
+    /// True if it is one, and the record one of an activity.
+    pub fn is_size(self) -> bool {
+        self != SizeClass::BODIES
     }
 }
 
@@ -51,7 +60,8 @@ pub struct Key {
     /// The name of the definition.
     #[n(1)]
     pub definition: String,
-    /// The name of the activity, without the items that it is run for.
+    /// The name of the activity, without the items that it is run for; of a controller, its
+    /// [`controller_name`](crate::controller_name).
     #[n(2)]
     pub activity: String,
     /// The size of its inputs.
@@ -77,7 +87,7 @@ pub struct Store {
     /// Numbers of owners with their definitions, and their templates.
     books: BTreeMap<Box<[u8]>, Book>,
     /// By the number of the book, the activity and the class, in the bytes of one key.
-    templates: BTreeMap<Box<[u8]>, Template>,
+    templates: BTreeMap<Box<[u8]>, Record>,
     /// The number of templates of each owner.
     owners: BTreeMap<Box<str>, u32>,
     next: u32,
@@ -157,17 +167,23 @@ impl Store {
     /// Takes an attempt. Returns the changed template, none where its names are too long, and the
     /// templates that made room for it: those that were not seen for longest, of the same definition where that
     /// has as many as one may have, else of the same owner where that has, else of all.
-    pub fn observe(&mut self, key: &Key, seen: &Observed) -> (Option<&Template>, Vec<Key>) {
+    pub fn observe(&mut self, key: &Key, seen: &Observed) -> (Option<&Record>, Vec<Key>) {
+        self.take(key, &Seen::Attempt(*seen))
+    }
+
+    /// The same for what was seen of any kind. The class of the key says of which.
+    pub fn take(&mut self, key: &Key, seen: &Seen) -> (Option<&Record>, Vec<Key>) {
         let Some((place, gone)) = self.place_with_room(key) else {
             return (None, Vec::new());
         };
-        let template = self.templates.entry(place).or_default();
-        template.observe(seen);
-        (Some(template), gone)
+        let record = self.templates.entry(place);
+        let record = record.or_insert_with(|| Record::of(seen));
+        record.observe(seen);
+        (Some(record), gone)
     }
 
-    /// Puts a template into its place, as it was kept. Returns the templates that made room for it.
-    pub fn put(&mut self, key: &Key, template: Template) -> Vec<Key> {
+    /// Puts a record into its place, as it was kept. Returns the templates that made room for it.
+    pub fn put(&mut self, key: &Key, template: Record) -> Vec<Key> {
         let Some((place, gone)) = self.place_with_room(key) else {
             return Vec::new();
         };
@@ -189,7 +205,7 @@ impl Store {
         let own = from_there
             .take_while(|(key, _)| key.len() == prefix + 1 && key[..prefix] == from[..prefix]);
         let own: Vec<(SizeClass, &Template)> = own
-            .map(|(key, template)| (SizeClass(key[prefix]), template))
+            .filter_map(|(key, record)| Some((SizeClass(key[prefix]), record.template()?)))
             .collect();
         let newest = own.iter().max_by_key(|(_, template)| template.used())?.1;
         let of_last_run = own.iter().filter(|(_, one)| one.run() == newest.run());
@@ -203,8 +219,15 @@ impl Store {
         })
     }
 
+    /// The number of bodies that is expected of a controller of a definition, if it was seen.
+    pub fn bodies_of(&self, (owner, definition): (&str, &str), controller: &str) -> Option<f64> {
+        let book = self.books.get(&*book_key(owner, definition))?;
+        let place = template_key(book.number, controller, SizeClass::BODIES);
+        self.templates.get(&place)?.bodies()?.expected()
+    }
+
     /// The templates of an owner, of one definition or of all, in the order of their names.
-    pub fn of_owner(&self, owner: &str, definition: Option<&str>) -> Vec<(Key, &Template)> {
+    pub fn of_owner(&self, owner: &str, definition: Option<&str>) -> Vec<(Key, &Record)> {
         self.of_owner_after(owner, definition, None).collect()
     }
 
@@ -215,7 +238,7 @@ impl Store {
         owner: &'a str,
         definition: Option<&'a str>,
         after: Option<&'a Key>,
-    ) -> impl Iterator<Item = (Key, &'s Template)> {
+    ) -> impl Iterator<Item = (Key, &'s Record)> {
         let begun = after.map(|key| &*key.definition);
         let books = self.books_of(owner, definition, begun);
         books.flat_map(move |(names, book)| {
@@ -238,7 +261,7 @@ impl Store {
     }
 
     /// All templates, those of a definition together.
-    pub fn all(&self) -> impl Iterator<Item = (Key, &Template)> {
+    pub fn all(&self) -> impl Iterator<Item = (Key, &Record)> {
         let mut names: BTreeMap<u32, &[u8]> = BTreeMap::new();
         for (key, book) in &self.books {
             names.insert(book.number, key);
@@ -279,7 +302,7 @@ impl Store {
         let gone = self.make_room(key);
         // Its own book may have gone with the others, and gets another number.
         let place = self.place(key)?;
-        self.count(key);
+        self.add(key);
         Some((place, gone))
     }
 
@@ -325,7 +348,7 @@ impl Store {
     fn among<'s, 'a>(
         &'s self,
         crowded: Crowded<'a>,
-    ) -> impl Iterator<Item = (&'s [u8], &'s [u8], &'s Template)> {
+    ) -> impl Iterator<Item = (&'s [u8], &'s [u8], &'s Record)> {
         let (owner, definition) = match crowded {
             Crowded::Definition(owner, definition) => (Some(owner), Some(definition)),
             Crowded::Owner(owner) => (Some(owner), None),
@@ -363,7 +386,7 @@ impl Store {
         &self,
         book: Book,
         from: Bound<Box<[u8]>>,
-    ) -> impl Iterator<Item = (&[u8], &Template)> {
+    ) -> impl Iterator<Item = (&[u8], &Record)> {
         let from_there = self.templates.range((from, Bound::Unbounded));
         from_there
             .map(|(key, template)| (&**key, template))
@@ -371,7 +394,7 @@ impl Store {
     }
 
     /// Counts a template that gets its place. A book begins with its first one.
-    fn count(&mut self, key: &Key) {
+    fn add(&mut self, key: &Key) {
         let names = book_key(&key.owner, &key.definition);
         let book = self.books.entry(names).or_insert_with(|| {
             let number = self.next;

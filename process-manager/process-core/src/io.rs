@@ -1,6 +1,6 @@
 //! The inputs and the effects of a process manager.
 
-use history::{Key, Observed, Template};
+use history::{Key, Record, Seen};
 use machine::Lane;
 use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
 use wire::attempt::{FromActivity, ToActivity};
@@ -40,7 +40,7 @@ pub enum Input {
     Room(Room),
     /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
     /// they are for.
-    Known(Vec<(Key, Template)>),
+    Known(Vec<(Key, Record)>),
     /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
     HistoryForgotten(ForgetRequest, Result<(), String>),
 }
@@ -146,16 +146,16 @@ pub struct ForgetRequest {
     pub n_forgotten: u64,
 }
 
-/// An attempt that is remembered.
+/// What is remembered of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// The template of its activity with it.
+    /// Its activity or controller.
     pub key: Key,
-    /// The attempt by itself.
-    pub seen: Observed,
+    /// The attempt, or the number of bodies, by itself.
+    pub seen: Seen,
     /// All that is remembered under that key.
-    pub template: Template,
-    /// Names of templates that have made room for it.
+    pub record: Record,
+    /// Names of records that have made room for it.
     pub gone: Vec<Key>,
 }
 

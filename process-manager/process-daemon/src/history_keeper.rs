@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use history::{Batch, Key, Observed, Store, Template};
+use history::{Batch, Key, Observed, Record, Seen, Store};
 use journal::{Records, RecordsCommitter};
 use model::{Mono, Span, Work};
 use process_core::{ForgetRequest, Input, Remembered};
@@ -58,7 +58,7 @@ impl HistoryKeeper {
         place: &HistoryPlace,
         directory: &Path,
         inbox: &Inbox<Input>,
-    ) -> (HistoryKeeper, Vec<(Key, Template)>) {
+    ) -> (HistoryKeeper, Vec<(Key, Record)>) {
         match place {
             HistoryPlace::Nowhere => (HistoryKeeper::Nowhere, Vec::new()),
             HistoryPlace::Records => open_records(directory, inbox),
@@ -93,14 +93,14 @@ impl HistoryKeeper {
         let Remembered {
             key,
             seen,
-            template,
+            record,
             gone,
         } = remembered;
         match self {
             HistoryKeeper::Nowhere => {}
             HistoryKeeper::Records(records, _) => {
                 let gone = gone.iter().map(|key| (key.encode(), None));
-                let kept = (key.encode(), Some(template.encode()));
+                let kept = (key.encode(), Some(record.encode()));
                 for (key, value) in gone.chain([kept]) {
                     if let Err(error) = records.keep(key, value) {
                         tracing::warn!(%error, "the work of an activity is not remembered");
@@ -160,15 +160,18 @@ impl HistoryKeeper {
 }
 
 impl Gatherer {
-    fn gather(&mut self, key: &Key, seen: &Observed) {
+    fn gather(&mut self, key: &Key, seen: &Seen) {
         let batch = self.batches.entry(key.definition.clone());
         let batch = batch.or_insert_with(|| Batch::new(&key.definition));
-        let there = seen.work.0 as f64 / self.factor;
-        let seen = Observed {
-            work: Work(there.max(1.0) as u64),
-            ..*seen
+        let there = |work: Work| Work((work.0 as f64 / self.factor).max(1.0) as u64);
+        let seen = match *seen {
+            Seen::Attempt(seen) => Seen::Attempt(Observed {
+                work: there(seen.work),
+                ..seen
+            }),
+            Seen::Bodies(counted) => Seen::Bodies(counted),
         };
-        batch.add(&key.activity, key.class, &seen);
+        batch.take(key, &seen);
         self.n_items += 1;
         if self.n_items >= GATHERED_MAX {
             self.write(shell::clock::mono());
@@ -180,7 +183,7 @@ impl Gatherer {
     fn write(&mut self, now: Mono) {
         self.due = None;
         while let Some((definition, batch)) = self.batches.pop_first() {
-            let n_items = batch.items.len();
+            let n_items = batch.len();
             match self.file.add(&batch) {
                 Ok(true) => {}
                 // A compaction goes on, which takes a moment. What is too much for that is let go.
@@ -209,13 +212,13 @@ impl Drop for Gatherer {
 }
 
 /// All templates of a store in another unit of work.
-fn scaled(store: &Store, factor: f64) -> Vec<(Key, Template)> {
+fn scaled(store: &Store, factor: f64) -> Vec<(Key, Record)> {
     let all = store.all();
-    all.map(|(key, template)| (key, template.scaled(factor)))
+    all.map(|(key, record)| (key, record.scaled(factor)))
         .collect()
 }
 
-fn open_records(directory: &Path, inbox: &Inbox<Input>) -> (HistoryKeeper, Vec<(Key, Template)>) {
+fn open_records(directory: &Path, inbox: &Inbox<Input>) -> (HistoryKeeper, Vec<(Key, Record)>) {
     let opened = Records::open(&directory.join("history"));
     let (records, known) = match opened {
         Ok((records, known, opened)) => {
@@ -236,9 +239,11 @@ fn open_records(directory: &Path, inbox: &Inbox<Input>) -> (HistoryKeeper, Vec<(
     let stopped = |error: journal::RecordsError| {
         tracing::error!(%error, "works of activities are not remembered any more");
     };
-    let known = known.into_iter();
-    let known =
-        known.filter_map(|(key, value)| Some((Key::decode(&key)?, Template::decode(&value)?)));
+    let known = known.into_iter().filter_map(|(key, value)| {
+        let key = Key::decode(&key)?;
+        let record = Record::decode(&key, &value)?;
+        Some((key, record))
+    });
     let known = known.collect();
     match RecordsCommitter::start(records, stopped) {
         Ok(committer) => (HistoryKeeper::Records(committer, inbox.clone()), known),

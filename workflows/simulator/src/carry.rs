@@ -228,7 +228,7 @@ impl Sim {
                 process_core::Effect::Registered(..) | process_core::Effect::Foreign(..) => {}
                 process_core::Effect::Keep(remembered) => {
                     let kept = self.stores.histories.entry(manager).or_default();
-                    kept.insert(remembered.key, remembered.template);
+                    kept.insert(remembered.key, remembered.record);
                 }
                 process_core::Effect::Forget(keys, request) => {
                     let kept = self.stores.histories.entry(manager).or_default();

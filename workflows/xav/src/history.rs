@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use clap::Args;
-use history::{Forecast, Key, SizeClass, Store, Template};
+use history::{Bodies, Forecast, Key, Record, SizeClass, Store, Template};
 use model::{Bytes, Definition, Work};
 use process_daemon::{HistoryFile, HistoryPlace};
 use serde_json::{Value as Json, json};
@@ -123,7 +123,7 @@ fn show_of_grid(remote: &Remote, arguments: &Arguments) -> Outcome {
     for failure in &failures {
         screen::warn(&failure.to_string());
     }
-    let known: Vec<(Key, &Template)> = known.iter().map(|(key, one)| (key.clone(), one)).collect();
+    let known: Vec<(Key, &Record)> = known.iter().map(|(key, one)| (key.clone(), one)).collect();
     show(arguments, &known)?;
     Ok(0)
 }
@@ -147,7 +147,7 @@ fn forget_of_grid(remote: &Remote, arguments: &Arguments) -> Outcome {
     })
 }
 
-fn show(arguments: &Arguments, known: &[(Key, &Template)]) -> Result<(), Failure> {
+fn show(arguments: &Arguments, known: &[(Key, &Record)]) -> Result<(), Failure> {
     if arguments.json {
         let all: Vec<Json> = known.iter().map(|(key, one)| document(key, one)).collect();
         return Ok(screen::json(&json!({ "history": all }))?);
@@ -165,7 +165,7 @@ fn tell_forgotten(arguments: &Arguments, n_forgotten: u64) -> Result<(), Failure
     if arguments.json {
         return Ok(screen::json(&json!({ "forgotten": n_forgotten }))?);
     }
-    let what = text::count(n_forgotten, "activity", "activities");
+    let what = text::count(n_forgotten, "record", "records");
     Ok(screen::out(&format!("{what} forgotten\n"))?)
 }
 
@@ -175,14 +175,17 @@ fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// A table for each definition.
-fn table(known: &[(Key, &Template)]) -> String {
+fn table(known: &[(Key, &Record)]) -> String {
     let head = [
         "activity", "inputs", "runs", "p50", "p90", "", "memory", "bound",
     ];
     let head = || vec![head.map(str::to_owned).to_vec()];
     let tables = known.chunk_by(|(one, _), (other, _)| one.definition == other.definition);
     let tables = tables.map(|of_one| {
-        let rows = of_one.iter().map(|(key, template)| row(key, template));
+        let rows = of_one.iter().map(|(key, record)| match record {
+            Record::Attempts(template) => row(key, template),
+            Record::Bodies(bodies) => row_of_bodies(key, bodies),
+        });
         let rows: Vec<Vec<String>> = head().into_iter().chain(rows).collect();
         let name = of_one.first().map_or("", |(key, _)| &key.definition);
         format!("{}\n{}", text::one_line(name, 100), text::table(&rows))
@@ -211,6 +214,19 @@ fn row(key: &Key, template: &Template) -> Vec<String> {
         memory.map_or(String::new(), |_| text::bytes(template.peak_memory())),
         suggested(template).map_or(String::new(), text::bytes),
     ]
+}
+
+/// How many bodies are expected, where times are told of activities.
+fn row_of_bodies(key: &Key, bodies: &Bodies) -> Vec<String> {
+    let expected = bodies.expected().unwrap_or_default();
+    let name = text::one_line(&key.activity, 40);
+    let told = [
+        name,
+        String::new(),
+        bodies.n_runs().to_string(),
+        format!("{expected:.1} times"),
+    ];
+    told.to_vec()
 }
 
 /// A work as the time that it takes on a core of this machine.
@@ -266,7 +282,19 @@ fn bars(sampled: &[f32]) -> String {
     counts.map(bar).iter().collect()
 }
 
-fn document(key: &Key, template: &Template) -> Json {
+fn document(key: &Key, record: &Record) -> Json {
+    match record {
+        Record::Attempts(template) => document_of_activity(key, template),
+        Record::Bodies(bodies) => json!({
+            "definition": key.definition,
+            "controller": key.activity,
+            "runs": bodies.n_runs(),
+            "bodies": bodies.expected(),
+        }),
+    }
+}
+
+fn document_of_activity(key: &Key, template: &Template) -> Json {
     let forecast = template.forecast();
     let seconds = |of: fn(&Forecast) -> Work| {
         let forecast = forecast.as_ref();

@@ -2,6 +2,7 @@ use model::{Wall, Work};
 use proptest::prelude::*;
 
 use super::*;
+use crate::bodies::Counted;
 
 fn key(owner: &str, definition: &str, activity: &str, class: u8) -> Key {
     Key {
@@ -131,6 +132,31 @@ fn pages_tell_each_template_once_also_where_the_last_one_of_a_page_is_gone() {
     assert_eq!(pages(&mut store, Some("b"), false), all[3..6]);
     assert_eq!(pages(&mut store, None, true), all);
     assert!(store.knows("anaa", "a"));
+}
+
+#[test]
+fn a_controller_has_a_record_of_its_own_beside_activities() {
+    let mut store = Store::default();
+    store.observe(&key("", "mosaic", "expose", 4), &seen(1, 2));
+    let each = Key {
+        class: SizeClass::BODIES,
+        ..key("", "mosaic", "expose", 0)
+    };
+    for (run, n) in [(1, 10.0), (2, 20.0)] {
+        let at = Wall(u64::from(run));
+        store.take(&each, &Seen::Bodies(Counted { run, at, n }));
+    }
+    assert_eq!(store.bodies_of(("", "mosaic"), "expose"), Some(15.0));
+    assert_eq!(store.bodies_of(("ana", "mosaic"), "expose"), None);
+    assert_eq!(work(&store, "", "expose", Some(4)), Some(2));
+    assert_eq!(work(&store, "", "expose", Some(64)), Some(2));
+    let bytes: Vec<(Key, Vec<u8>)> = store.all().map(|(key, one)| (key, one.encode())).collect();
+    let mut copy = Store::default();
+    for (key, bytes) in &bytes {
+        copy.put(key, Record::decode(key, bytes).unwrap());
+    }
+    assert_eq!(copy.of_owner("", None), store.of_owner("", None));
+    assert_eq!(store.forget("", None).len(), 2);
 }
 
 #[test]

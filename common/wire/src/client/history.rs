@@ -12,15 +12,15 @@ pub struct HistoryKey {
     /// The name of the definition.
     #[n(0)]
     pub definition: String,
-    /// The name of the activity.
+    /// The name of the activity, or of a controller.
     #[n(1)]
     pub activity: String,
-    /// The class of the size of its inputs: the number of bits of their bytes.
+    /// The class of the size of its inputs: the number of bits of their bytes. 255 where it is a controller.
     #[n(2)]
     pub class: u8,
 }
 
-/// What is remembered of an activity.
+/// What is remembered of an activity, or of how many bodies a controller had.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct HistoryRecord {
     /// Its place.
@@ -28,7 +28,7 @@ pub struct HistoryRecord {
     pub key: HistoryKey,
     /// The record in the form in which it is kept: that of the crate `history`.
     #[n(1)]
-    pub template: ByteVec,
+    pub record: ByteVec,
 }
 
 /// Some records in the order of their keys.

@@ -1,7 +1,7 @@
 //! What activities of the caller took in earlier runs: told in pages, and forgotten. What one owner ran is
 //! neither told nor forgotten for another, be that an administrator.
 
-use history::{Key, SizeClass, Template};
+use history::{Key, Record, SizeClass};
 use minicbor::bytes::ByteVec;
 use wire::client::{Answer, HISTORY_RECORDS_MAX, HistoryKey, HistoryPage, HistoryRecord};
 
@@ -28,7 +28,7 @@ pub(super) fn page(
         .history
         .of_owner_after(&owner, definition, after.as_ref());
     let records = known.by_ref().take(HISTORY_RECORDS_MAX);
-    let records = records.map(|(key, template)| record(key, template));
+    let records = records.map(|(key, known)| record(key, known));
     let page = HistoryPage {
         records: records.collect(),
         has_more: known.next().is_some(),
@@ -67,13 +67,13 @@ pub(crate) fn history_forgotten(
     tell(step, (request.client, request.number), answer);
 }
 
-fn record(key: Key, template: &Template) -> HistoryRecord {
+fn record(key: Key, known: &Record) -> HistoryRecord {
     HistoryRecord {
         key: HistoryKey {
             definition: key.definition,
             activity: key.activity,
             class: key.class.0,
         },
-        template: ByteVec::from(template.encode()),
+        record: ByteVec::from(known.encode()),
     }
 }

@@ -10,6 +10,7 @@ use history::Store;
 use model::{ActivityId, Entry, Span, Wall};
 
 use crate::dispatch::Commands;
+use crate::enact::lengths::Lengths;
 use crate::enact::works::{Works, forecast};
 use crate::process::Process;
 use crate::process::index::has_ended;
@@ -76,7 +77,8 @@ pub(super) fn left(
     }
     if looks_through_plan(process) {
         let works = Works::new(process, history);
-        return by_plan(process, &works, running, now);
+        let more = more(process, history, &works);
+        return by_plan(process, &works, running, (now, more));
     }
     by_draft(process, history, now)
 }
@@ -206,7 +208,27 @@ struct Planned {
     done: f64,
 }
 
-fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wall) -> Left {
+/// The seconds that bodies take which are expected beyond those in the plan, at the power of the machines in it.
+fn more(process: &Process, history: &Store, works: &Works) -> f64 {
+    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let lengths = Lengths::of(process, history, works, f64::from(slots.max(1)));
+    if lengths.expected <= lengths.planned {
+        return 0.0;
+    }
+    let entries = || process.state.plan.entries.iter();
+    let planned: f64 = entries().map(|entry| length(entry).seconds()).sum();
+    let work = |entry: &Entry| works.of(process, entry.activity).reference_seconds();
+    let reference: f64 = entries().map(work).sum();
+    let by_work = planned / reference.max(f64::MIN_POSITIVE);
+    (lengths.expected - lengths.planned) * by_work
+}
+
+fn by_plan(
+    process: &Process,
+    works: &Works,
+    running: Option<&Commands>,
+    (now, more): (Wall, f64),
+) -> Left {
     let done = |entry: &Entry, length: f64| {
         if has_ended(process.activity(entry.activity).phase) {
             return 1.0;
@@ -229,7 +251,7 @@ fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wa
         .collect();
     let n_slots: u32 = process.grants().map(|grant| grant.slots).sum();
     let slots = f64::from(n_slots.max(1));
-    let (mut unplanned, mut spread, mut weight, mut n_left) = (0.0, 0.0, 0.0, 0.0);
+    let (mut unplanned, mut spread, mut weight, mut n_left) = (more, 0.0, 0.0, 0.0);
     for &activity in process.definition().activities() {
         if has_ended(process.activity(activity).phase) {
             continue;

@@ -301,6 +301,7 @@ fn the_time_left_is_counted_once_for_all_watchers_until_the_count_is_old() {
         machines: Vec::new(),
         is_estimate: true,
         at: Some(bench.now.wall),
+        expected: None,
     })));
     // Nothing ends, so a count tells the whole plan whenever it is made.
     let whole = bench.process().state.plan.makespan();
@@ -441,7 +442,7 @@ fn records_of_earlier_epochs_that_have_no_room_are_kept_no_longer() {
         };
         let mut template = history::Template::default();
         template.observe(&Observed::completed(1, Wall(n), Work::from_secs(2)));
-        (key, template)
+        (key, history::Record::Attempts(template))
     });
     crate::observe::know(&mut bench.step(), known.collect());
     let effects = std::mem::take(&mut bench.paper.effects);

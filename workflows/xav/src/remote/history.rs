@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use history::{Key, SizeClass, Template};
+use history::{Key, Record, SizeClass};
 use shell::Client;
-use wire::client::{Answer, HistoryKey, HistoryPage, Request};
+use wire::client::{Answer, HistoryKey, HistoryPage, HistoryRecord, Request};
 
 use super::answers::Answers;
 use super::{Home, PATIENCE, Remote};
@@ -65,7 +65,7 @@ impl Rememberers {
     }
 
     /// All that they remember, by its names, and why others have not told.
-    pub(crate) fn known(self, definition: Option<&str>) -> (BTreeMap<Key, Template>, Vec<Failure>) {
+    pub(crate) fn known(self, definition: Option<&str>) -> (BTreeMap<Key, Record>, Vec<Failure>) {
         let Rememberers {
             answering,
             mut failures,
@@ -106,31 +106,31 @@ fn rest(
     client: &mut Client,
     definition: Option<&str>,
     first: HistoryPage,
-    known: &mut BTreeMap<Key, Template>,
+    known: &mut BTreeMap<Key, Record>,
 ) -> Result<(), Failure> {
     let mut next = first;
     for _ in 0..PAGES_MAX {
         let HistoryPage { records, has_more } = next;
         let last = records.last().map(|record| record.key.clone());
-        for record in records {
-            // One that is damaged, or of a later version, tells nothing.
-            let Some(template) = Template::decode(&record.template) else {
-                continue;
-            };
+        for HistoryRecord { key, record: bytes } in records {
             let HistoryKey {
                 definition,
                 activity,
                 class,
-            } = record.key;
+            } = key;
             let key = Key {
                 owner: String::new(),
                 definition,
                 activity,
                 class: SizeClass(class),
             };
+            // One that is damaged, or of a later version, tells nothing.
+            let Some(record) = Record::decode(&key, &bytes) else {
+                continue;
+            };
             let both = match known.get(&key) {
-                Some(other) => template.joined(other),
-                None => template,
+                Some(other) => record.joined(other),
+                None => record,
             };
             known.insert(key, both);
         }

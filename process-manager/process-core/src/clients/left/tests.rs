@@ -130,6 +130,7 @@ fn planned(n: u32) -> Bench {
         machines: Vec::new(),
         is_estimate: true,
         at: Some(bench.now.wall),
+        expected: None,
     })));
     bench
 }
