@@ -3,11 +3,13 @@
 use minicbor::{Decode, Encode};
 use model::{Bytes, Span, Wall, Work};
 
+use crate::bodies::Counted;
+use crate::record::Seen;
 use crate::store::{Key, SizeClass, Store};
 use crate::template::Observed;
 
 /// Attempts of one definition.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Batch {
     /// The name of the definition.
     #[n(0)]
@@ -18,6 +20,9 @@ pub struct Batch {
     /// The attempts.
     #[n(2)]
     pub items: Vec<Item>,
+    /// How many bodies its controllers had, whose names are among those of the activities.
+    #[cbor(n(3), default)]
+    pub counted: Vec<CountedItem>,
 }
 
 /// An attempt.
@@ -53,6 +58,24 @@ pub struct Item {
     pub peak_memory: Bytes,
 }
 
+/// The number of bodies of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+#[cbor(array)]
+pub struct CountedItem {
+    /// The place of its name.
+    #[n(0)]
+    pub controller: u32,
+    /// The run.
+    #[n(1)]
+    pub run: u32,
+    /// When it ended.
+    #[n(2)]
+    pub at: Wall,
+    /// The number.
+    #[n(3)]
+    pub n: f32,
+}
+
 impl Batch {
     /// An empty batch of a definition.
     pub fn new(definition: &str) -> Batch {
@@ -62,15 +85,46 @@ impl Batch {
         }
     }
 
-    /// Adds an attempt.
-    pub fn add(&mut self, activity: &str, class: SizeClass, seen: &Observed) {
-        let known = self.activities.iter().rposition(|name| name == activity);
+    /// The number of what it has.
+    pub fn len(&self) -> usize {
+        self.items.len() + self.counted.len()
+    }
+
+    /// True if it has nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds what was seen under a key of the definition.
+    pub fn take(&mut self, key: &Key, seen: &Seen) {
+        match seen {
+            Seen::Attempt(observed) => self.add(&key.activity, key.class, observed),
+            Seen::Bodies(Counted { run, at, n }) => {
+                let controller = self.place_of(&key.activity);
+                self.counted.push(CountedItem {
+                    controller,
+                    run: *run,
+                    at: *at,
+                    n: *n,
+                });
+            }
+        }
+    }
+
+    fn place_of(&mut self, name: &str) -> u32 {
+        let known = self.activities.iter().rposition(|known| known == name);
         let place = known.unwrap_or_else(|| {
-            self.activities.push(activity.to_owned());
+            self.activities.push(name.to_owned());
             self.activities.len() - 1
         });
+        place as u32
+    }
+
+    /// Adds an attempt.
+    pub fn add(&mut self, activity: &str, class: SizeClass, seen: &Observed) {
+        let activity = self.place_of(activity);
         self.items.push(Item {
-            activity: place as u32,
+            activity,
             class,
             run: seen.run,
             at: seen.at,
@@ -107,6 +161,15 @@ impl Batch {
             };
             store.observe(&key, &seen);
         }
+        key.class = SizeClass::BODIES;
+        for item in &self.counted {
+            let Some(name) = self.activities.get(item.controller as usize) else {
+                continue;
+            };
+            key.activity.clone_from(name);
+            let CountedItem { run, at, n, .. } = *item;
+            store.take(&key, &Seen::Bodies(Counted { run, at, n }));
+        }
     }
 
     /// Its encoded form.
@@ -139,6 +202,19 @@ mod tests {
         batch.add("project", SizeClass(4), &seen(1));
         batch.add("add", SizeClass(0), &seen(5));
         batch.add("project", SizeClass(4), &seen(3));
+        let each = Key {
+            owner: String::new(),
+            definition: "mosaic".to_owned(),
+            activity: "for-each project".to_owned(),
+            class: SizeClass::BODIES,
+        };
+        let counted = Counted {
+            run: 7,
+            at: Wall(9),
+            n: 2.0,
+        };
+        batch.take(&each, &Seen::Bodies(counted));
+        assert_eq!(batch.len(), 4);
         let read = Batch::decode(&batch.encode()).unwrap();
         assert_eq!(read, batch);
         let mut store = Store::default();
@@ -149,6 +225,10 @@ mod tests {
         };
         assert_eq!(work("project"), Work::from_secs(2));
         assert_eq!(work("add"), Work::from_secs(5));
+        assert_eq!(
+            store.bodies_of(("", "mosaic"), "for-each project"),
+            Some(2.0)
+        );
         assert_eq!(Batch::decode(b"\x83"), None);
     }
 }

@@ -52,9 +52,7 @@ impl Estimates {
     /// none where nobody has seen any.
     pub fn spread(&self, definition: &Definition, activity: ActivityId) -> Option<f64> {
         let origin = definition.origin(activity.node());
-        let forecast = self.remembered.get(&origin)?.of(None);
-        let work = forecast.work.reference_seconds();
-        Some((forecast.p90.reference_seconds() / work).max(1.0))
+        Some(spread(self.remembered.get(&origin)?))
     }
 }
 
@@ -85,6 +83,27 @@ pub fn known_of(
         let known = history.of_activity((owner, definition.name()), name)?;
         Some(of_size(&known, size))
     })
+}
+
+/// The work of one activity for inputs of unknown size, where it is given or remembered, and its spread as in
+/// [`Estimates::spread`].
+pub fn forecast_of(
+    definition: &Definition,
+    owner: &str,
+    history: &Store,
+    activity: ActivityId,
+) -> (Option<Work>, Option<f64>) {
+    let name = definition.plain_name(activity.node());
+    let known = history.of_activity((owner, definition.name()), name);
+    let remembered = known.as_ref().map(|known| known.of(None).work);
+    let work = given(definition, activity).or(remembered);
+    (work, known.as_ref().map(spread))
+}
+
+fn spread(known: &Known) -> f64 {
+    let forecast = known.of(None);
+    let work = forecast.work.reference_seconds();
+    (forecast.p90.reference_seconds() / work).max(1.0)
 }
 
 fn given(definition: &Definition, activity: ActivityId) -> Option<Work> {

@@ -68,6 +68,24 @@ impl Level {
         self
     }
 
+    /// A level between two, with the run of this one: `share` is the weight of the first. Either of them may have
+    /// no value.
+    pub(crate) fn between(&self, one: &Level, other: &Level, share: f32) -> Level {
+        let past = match (one.forecast(), other.forecast()) {
+            (Some(one), Some(other)) => share * one + (1.0 - share) * other,
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => return *self,
+        };
+        Level {
+            past,
+            usual: self.usual,
+            n_runs: self.n_runs.max(1),
+            run: self.run,
+            n: 0,
+            mean: 0.0,
+        }
+    }
+
     /// True if all of it can have come from values.
     pub(crate) fn is_sound(&self) -> bool {
         let all = [self.past, self.usual, self.mean];

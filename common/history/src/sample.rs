@@ -54,6 +54,25 @@ impl Sample {
         self
     }
 
+    /// Values of two samples: all where they have a place, else of the first so many as its `share` says. They are
+    /// taken from the beginning to the end of each.
+    pub(crate) fn joined(&self, other: &Sample, share: f32) -> Sample {
+        let (own, others) = (self.stored(), other.stored());
+        let least = SAMPLE.saturating_sub(others.len());
+        let wanted = (share.clamp(0.0, 1.0) * SAMPLE as f32).round() as usize;
+        let n_own = wanted.max(least).min(own.len());
+        let n_others = (SAMPLE - n_own).min(others.len());
+        let spread = |values: &[f32], n: usize| -> Vec<f32> {
+            let places = (0..n).map(|place| place * values.len() / n);
+            places.map(|place| values[place]).collect()
+        };
+        let mut joined = Sample::default();
+        let taken = [spread(own, n_own), spread(others, n_others)].concat();
+        joined.values[..taken.len()].copy_from_slice(&taken);
+        joined.len = taken.len() as u8;
+        joined
+    }
+
     /// The mean distance of the values from their mean; zero where there are fewer than two.
     pub(crate) fn usual_distance(&self) -> f32 {
         let exact = || self.stored().iter().filter(|value| **value > 0.0);

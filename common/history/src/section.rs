@@ -3,8 +3,8 @@
 
 use minicbor::bytes::ByteVec;
 
+use crate::record::Record;
 use crate::store::{Key, Store};
-use crate::template::Template;
 
 /// The piece of a file in which a definition is: FNV-1a of its name.
 pub fn group(definition: &str) -> u64 {
@@ -15,7 +15,7 @@ pub fn group(definition: &str) -> u64 {
 }
 
 /// Writes templates with their names. One that is damaged later takes no other with it.
-pub fn encode_section(templates: &[(Key, Template)]) -> Vec<u8> {
+pub fn encode_section(templates: &[(Key, Record)]) -> Vec<u8> {
     let all: Vec<(&Key, ByteVec)> = templates
         .iter()
         .map(|(key, template)| (key, ByteVec::from(template.encode())))
@@ -29,7 +29,7 @@ pub fn decode_section(bytes: &[u8], store: &mut Store) {
         return;
     };
     for (key, template) in all {
-        if let Some(template) = Template::decode(&template) {
+        if let Some(template) = Record::decode(&key, &template) {
             store.put(&key, template);
         }
     }
@@ -38,7 +38,7 @@ pub fn decode_section(bytes: &[u8], store: &mut Store) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SizeClass;
+    use crate::{SizeClass, Template};
 
     #[test]
     fn a_section_gives_back_its_templates_and_anything_else_none() {
@@ -48,10 +48,13 @@ mod tests {
             activity: "project".to_owned(),
             class: SizeClass(3),
         };
-        let bytes = encode_section(&[(key.clone(), Template::default())]);
+        let bytes = encode_section(&[(key.clone(), Record::Attempts(Template::default()))]);
         let mut store = Store::default();
         decode_section(&bytes, &mut store);
-        assert_eq!(store.of_owner("", None), [(key, &Template::default())]);
+        assert_eq!(
+            store.of_owner("", None),
+            [(key, &Record::Attempts(Template::default()))]
+        );
         let mut other = Store::default();
         decode_section(&bytes[..bytes.len() - 1], &mut other);
         decode_section(b"anything", &mut other);

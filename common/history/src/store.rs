@@ -1,17 +1,27 @@
 //! A bounded store of templates, by owner, definition, activity and size of inputs.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use minicbor::{Decode, Encode};
-use model::Bytes;
+use model::{Bytes, Wall};
 
+use crate::record::{Record, Seen};
 use crate::template::{Forecast, Observed, Template};
 
 /// Templates of a store: in less than 50 MB.
 pub const TEMPLATES_MAX: usize = 100_000;
 
-/// Part of the templates that goes at once when a store is full, so that the search for the oldest
-/// costs little a template.
+/// Part of a store that the templates of one owner with a name may fill: whoever runs the most leaves room for
+/// the others. The owner without a name has the machine to himself and is bounded by the store alone.
+const OWNER_PART: usize = 4;
+
+/// Part of a store that one definition may fill, so that a recording of many thousand activities, each with a
+/// name of its own, leaves what other definitions took.
+const DEFINITION_PART: usize = 8;
+
+/// Part of the templates that goes at once when a store, or the part of an owner or a definition, is full, so
+/// that the search for the oldest costs little a template.
 const EVICTED_PART: usize = 16;
 
 /// Bytes of owner, definition and activity together: a record has to fit into 4 KiB with them.
@@ -27,9 +37,17 @@ const CLASSES_BESIDE: u8 = 1;
 pub struct SizeClass(#[n(0)] pub u8);
 
 impl SizeClass {
+    /// No size: the record of a controller has this in its place.
+    pub const BODIES: SizeClass = SizeClass(u8::MAX);
+
     /// The class of so many bytes.
     pub fn of(bytes: Bytes) -> SizeClass {
         SizeClass((u64::BITS - bytes.0.leading_zeros()) as u8)
+    }
+
+    /// True if it is one, and the record one of an activity.
+    pub fn is_size(self) -> bool {
+        self != SizeClass::BODIES
     }
 }
 
@@ -42,7 +60,8 @@ pub struct Key {
     /// The name of the definition.
     #[n(1)]
     pub definition: String,
-    /// The name of the activity, without the items that it is run for.
+    /// The name of the activity, without the items that it is run for; of a controller, its
+    /// [`controller_name`](crate::controller_name).
     #[n(2)]
     pub activity: String,
     /// The size of its inputs.
@@ -68,7 +87,9 @@ pub struct Store {
     /// Numbers of owners with their definitions, and their templates.
     books: BTreeMap<Box<[u8]>, Book>,
     /// By the number of the book, the activity and the class, in the bytes of one key.
-    templates: BTreeMap<Box<[u8]>, Template>,
+    templates: BTreeMap<Box<[u8]>, Record>,
+    /// The number of templates of each owner.
+    owners: BTreeMap<Box<str>, u32>,
     next: u32,
     most: usize,
 }
@@ -84,6 +105,14 @@ pub struct Known {
 struct Book {
     number: u32,
     n_templates: u32,
+}
+
+/// The templates among which those that were not seen for longest make room for another one.
+#[derive(Clone, Copy, Debug)]
+enum Crowded<'k> {
+    Definition(&'k str, &'k str),
+    Owner(&'k str),
+    Store,
 }
 
 impl Known {
@@ -113,11 +142,13 @@ impl Default for Store {
 }
 
 impl Store {
-    /// An empty store of at most so many templates.
+    /// An empty store of at most so many templates: an eighth of them of one definition, a fourth of one owner
+    /// with a name.
     pub fn with_at_most(most: usize) -> Store {
         Store {
             books: BTreeMap::new(),
             templates: BTreeMap::new(),
+            owners: BTreeMap::new(),
             next: 0,
             most,
         }
@@ -134,29 +165,30 @@ impl Store {
     }
 
     /// Takes an attempt. Returns the changed template, none where its names are too long, and the
-    /// templates that made room for it: those that were not seen for longest.
-    pub fn observe(&mut self, key: &Key, seen: &Observed) -> (Option<&Template>, Vec<Key>) {
+    /// templates that made room for it: those that were not seen for longest, of the same definition where that
+    /// has as many as one may have, else of the same owner where that has, else of all.
+    pub fn observe(&mut self, key: &Key, seen: &Observed) -> (Option<&Record>, Vec<Key>) {
+        self.take(key, &Seen::Attempt(*seen))
+    }
+
+    /// The same for what was seen of any kind. The class of the key says of which.
+    pub fn take(&mut self, key: &Key, seen: &Seen) -> (Option<&Record>, Vec<Key>) {
         let Some((place, gone)) = self.place_with_room(key) else {
             return (None, Vec::new());
         };
-        let (books, next) = (&mut self.books, &mut self.next);
-        let template = self.templates.entry(place).or_insert_with(|| {
-            count(books, next, &key.owner, &key.definition);
-            Template::default()
-        });
-        template.observe(seen);
-        (Some(template), gone)
+        let record = self.templates.entry(place);
+        let record = record.or_insert_with(|| Record::of(seen));
+        record.observe(seen);
+        (Some(record), gone)
     }
 
-    /// Puts a template into its place, as it was kept.
-    pub fn put(&mut self, key: &Key, template: Template) {
-        let Some((place, _)) = self.place_with_room(key) else {
-            return;
+    /// Puts a record into its place, as it was kept. Returns the templates that made room for it.
+    pub fn put(&mut self, key: &Key, template: Record) -> Vec<Key> {
+        let Some((place, gone)) = self.place_with_room(key) else {
+            return Vec::new();
         };
-        if !self.templates.contains_key(&place) {
-            count(&mut self.books, &mut self.next, &key.owner, &key.definition);
-        }
         self.templates.insert(place, template);
+        gone
     }
 
     /// True if anything is known of a definition.
@@ -173,7 +205,7 @@ impl Store {
         let own = from_there
             .take_while(|(key, _)| key.len() == prefix + 1 && key[..prefix] == from[..prefix]);
         let own: Vec<(SizeClass, &Template)> = own
-            .map(|(key, template)| (SizeClass(key[prefix]), template))
+            .filter_map(|(key, record)| Some((SizeClass(key[prefix]), record.template()?)))
             .collect();
         let newest = own.iter().max_by_key(|(_, template)| template.used())?.1;
         let of_last_run = own.iter().filter(|(_, one)| one.run() == newest.run());
@@ -187,41 +219,49 @@ impl Store {
         })
     }
 
+    /// The number of bodies that is expected of a controller of a definition, if it was seen.
+    pub fn bodies_of(&self, (owner, definition): (&str, &str), controller: &str) -> Option<f64> {
+        let book = self.books.get(&*book_key(owner, definition))?;
+        let place = template_key(book.number, controller, SizeClass::BODIES);
+        self.templates.get(&place)?.bodies()?.expected()
+    }
+
     /// The templates of an owner, of one definition or of all, in the order of their names.
-    pub fn of_owner(&self, owner: &str, definition: Option<&str>) -> Vec<(Key, &Template)> {
-        let mut found = Vec::new();
-        for (names, book) in &self.books {
-            let (own, name) = split(names);
-            if own != owner || definition.is_some_and(|definition| definition != name) {
-                continue;
-            }
-            let from = book.number.to_be_bytes();
-            let from_there = self.templates.range(Box::from(&from[..])..);
-            let own = from_there.take_while(|(key, _)| key[..4] == from);
-            found.extend(own.map(|(key, template)| (self.key(names, key), template)));
-        }
-        found
+    pub fn of_owner(&self, owner: &str, definition: Option<&str>) -> Vec<(Key, &Record)> {
+        self.of_owner_after(owner, definition, None).collect()
+    }
+
+    /// The same after a key, whose owner is not looked at and whose template may be gone. O(log n) to the first
+    /// of them.
+    pub fn of_owner_after<'s, 'a>(
+        &'s self,
+        owner: &'a str,
+        definition: Option<&'a str>,
+        after: Option<&'a Key>,
+    ) -> impl Iterator<Item = (Key, &'s Record)> {
+        let begun = after.map(|key| &*key.definition);
+        let books = self.books_of(owner, definition, begun);
+        books.flat_map(move |(names, book)| {
+            let after = after.filter(|key| split(names).1 == key.definition);
+            let from = match after {
+                Some(key) => Bound::Excluded(template_key(book.number, &key.activity, key.class)),
+                None => Bound::Included(Box::from(book.number.to_be_bytes())),
+            };
+            let own = self.of_book(book, from);
+            own.map(|(key, template)| (self.key(names, key), template))
+        })
     }
 
     /// Forgets the templates of an owner, of one definition or of all. Returns their names.
     pub fn forget(&mut self, owner: &str, definition: Option<&str>) -> Vec<Key> {
         let found = self.of_owner(owner, definition);
         let keys: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
-        for place in keys
-            .iter()
-            .filter_map(|key| self.place(key))
-            .collect::<Vec<_>>()
-        {
-            self.templates.remove(&place);
-        }
-        for key in &keys {
-            self.books.remove(&book_key(&key.owner, &key.definition));
-        }
+        keys.iter().for_each(|key| self.remove(key));
         keys
     }
 
     /// All templates, those of a definition together.
-    pub fn all(&self) -> impl Iterator<Item = (Key, &Template)> {
+    pub fn all(&self) -> impl Iterator<Item = (Key, &Record)> {
         let mut names: BTreeMap<u32, &[u8]> = BTreeMap::new();
         for (key, book) in &self.books {
             names.insert(book.number, key);
@@ -253,55 +293,149 @@ impl Store {
         is_fit.then(|| template_key(number, &key.activity, key.class))
     }
 
-    /// The place of a template, with room for it, and the templates that made it.
+    /// The place of a template, which is counted, with room for it, and the templates that made it.
     fn place_with_room(&mut self, key: &Key) -> Option<(Box<[u8]>, Vec<Key>)> {
         let place = self.place(key)?;
         if self.templates.contains_key(&place) {
             return Some((place, Vec::new()));
         }
-        let gone = self.make_room();
+        let gone = self.make_room(key);
         // Its own book may have gone with the others, and gets another number.
-        Some((self.place(key)?, gone))
+        let place = self.place(key)?;
+        self.add(key);
+        Some((place, gone))
     }
 
     /// Removes the templates that were not seen for longest where there is no room for another one.
-    fn make_room(&mut self) -> Vec<Key> {
-        if self.templates.len() < self.most {
+    fn make_room(&mut self, key: &Key) -> Vec<Key> {
+        let Some((crowded, most)) = self.crowded(key) else {
             return Vec::new();
-        }
-        let mut used: Vec<u64> = self.templates.values().map(|one| one.used().0).collect();
-        let n_gone = (self.most / EVICTED_PART).max(1);
+        };
+        let mut used: Vec<Wall> = self.among(crowded).map(|(.., one)| one.used()).collect();
+        let n_gone = (most / EVICTED_PART).clamp(1, used.len());
         let (_, &mut last, _) = used.select_nth_unstable(n_gone - 1);
-        let all = self.all().filter(|(_, one)| one.used().0 <= last);
-        let gone: Vec<Key> = all.take(n_gone).map(|(key, _)| key).collect();
-        for key in &gone {
-            let Some(place) = self.place(key) else {
-                continue;
-            };
-            self.templates.remove(&place);
-            let names = book_key(&key.owner, &key.definition);
-            if let Some(book) = self.books.get_mut(&*names) {
-                book.n_templates -= 1;
-                if book.n_templates == 0 {
-                    self.books.remove(&names);
-                }
-            }
-        }
+        let oldest = self
+            .among(crowded)
+            .filter(|(.., one)| one.used() <= last)
+            .map(|(names, key, _)| self.key(names, key));
+        let gone: Vec<Key> = oldest.take(n_gone).collect();
+        gone.iter().for_each(|key| self.remove(key));
         gone
     }
-}
 
-/// Counts a template of a definition, whose book begins where there is none.
-fn count(books: &mut BTreeMap<Box<[u8]>, Book>, next: &mut u32, owner: &str, definition: &str) {
-    let book = books.entry(book_key(owner, definition)).or_insert_with(|| {
-        let number = *next;
-        *next += 1;
-        Book {
-            number,
-            n_templates: 0,
+    /// The templates that have no room for one of this key, and how many they may be.
+    fn crowded<'k>(&self, key: &'k Key) -> Option<(Crowded<'k>, usize)> {
+        let (owner, definition) = (&*key.owner, &*key.definition);
+        let of_definition = self.books.get(&*book_key(owner, definition));
+        let of_definition = of_definition.map_or(0, |book| book.n_templates as usize);
+        let of_owner = self.owners.get(owner).map_or(0, |&n| n as usize);
+        let most = |part: usize| (self.most / part).max(1);
+        if of_definition >= most(DEFINITION_PART) {
+            Some((
+                Crowded::Definition(owner, definition),
+                most(DEFINITION_PART),
+            ))
+        } else if of_owner >= most(OWNER_PART) && !owner.is_empty() {
+            Some((Crowded::Owner(owner), most(OWNER_PART)))
+        } else if self.len() >= self.most {
+            Some((Crowded::Store, self.most))
+        } else {
+            None
         }
-    });
-    book.n_templates += 1;
+    }
+
+    /// Templates with the names of their books and their own.
+    fn among<'s, 'a>(
+        &'s self,
+        crowded: Crowded<'a>,
+    ) -> impl Iterator<Item = (&'s [u8], &'s [u8], &'s Record)> {
+        let (owner, definition) = match crowded {
+            Crowded::Definition(owner, definition) => (Some(owner), Some(definition)),
+            Crowded::Owner(owner) => (Some(owner), None),
+            Crowded::Store => (None, None),
+        };
+        let of_owner = owner.map(|owner| self.books_of(owner, definition, None));
+        let all = owner.is_none().then(|| self.books.iter());
+        let all = all.into_iter().flatten();
+        let all = all.map(|(names, book)| (&**names, *book));
+        let books = of_owner.into_iter().flatten().chain(all);
+        books.flat_map(|(names, book)| {
+            let first = Bound::Included(Box::from(book.number.to_be_bytes()));
+            let own = self.of_book(book, first);
+            own.map(move |(key, template)| (names, key, template))
+        })
+    }
+
+    /// The books of an owner, of one definition or of all from one on.
+    fn books_of<'s, 'a>(
+        &'s self,
+        owner: &'a str,
+        definition: Option<&'a str>,
+        from: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'s [u8], Book)> {
+        let first = definition.max(from).unwrap_or_default();
+        let from_there = self.books.range(book_key(owner, first)..);
+        let own = from_there
+            .map(|(names, book)| (&**names, *book))
+            .take_while(move |(names, _)| split(names).0 == owner);
+        own.take_while(move |(names, _)| definition.is_none_or(|one| one == split(names).1))
+    }
+
+    /// The templates of a book from one on.
+    fn of_book(
+        &self,
+        book: Book,
+        from: Bound<Box<[u8]>>,
+    ) -> impl Iterator<Item = (&[u8], &Record)> {
+        let from_there = self.templates.range((from, Bound::Unbounded));
+        from_there
+            .map(|(key, template)| (&**key, template))
+            .take_while(move |(key, _)| number(key) == book.number)
+    }
+
+    /// Counts a template that gets its place. A book begins with its first one.
+    fn add(&mut self, key: &Key) {
+        let names = book_key(&key.owner, &key.definition);
+        let book = self.books.entry(names).or_insert_with(|| {
+            let number = self.next;
+            self.next += 1;
+            Book {
+                number,
+                n_templates: 0,
+            }
+        });
+        book.n_templates += 1;
+        match self.owners.get_mut(&*key.owner) {
+            Some(n) => *n += 1,
+            None => {
+                self.owners.insert(Box::from(&*key.owner), 1);
+            }
+        }
+    }
+
+    /// Removes a template, and its book with the last one of it.
+    fn remove(&mut self, key: &Key) {
+        let place = self.place(key);
+        if place
+            .and_then(|place| self.templates.remove(&place))
+            .is_none()
+        {
+            return;
+        }
+        let names = book_key(&key.owner, &key.definition);
+        if let Some(book) = self.books.get_mut(&names) {
+            book.n_templates -= 1;
+            if book.n_templates == 0 {
+                self.books.remove(&names);
+            }
+        }
+        if let Some(n) = self.owners.get_mut(&*key.owner) {
+            *n -= 1;
+            if *n == 0 {
+                self.owners.remove(&*key.owner);
+            }
+        }
+    }
 }
 
 /// The forecast of several templates together, each by the values of its last run.

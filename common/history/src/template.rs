@@ -67,6 +67,21 @@ pub struct Forecast {
     pub p90: Work,
 }
 
+impl Observed {
+    /// An attempt of a run that ended well, on a machine of power 1, of which nothing else was measured.
+    pub fn completed(run: u32, at: Wall, work: Work) -> Observed {
+        Observed {
+            run,
+            at,
+            work,
+            is_killed: false,
+            cpu: Span::ZERO,
+            wall: Span(work.0),
+            peak_memory: Bytes::ZERO,
+        }
+    }
+}
+
 impl Template {
     /// Takes an attempt. One without run time says nothing.
     pub fn observe(&mut self, seen: &Observed) {
@@ -174,6 +189,25 @@ impl Template {
         match scaled.is_sound() {
             true => scaled,
             false => self.clone(),
+        }
+    }
+
+    /// What two managers remember of the same activity, as one record for people: its forecast is the mean of
+    /// theirs by the attempts of each, its sample has of each as many values as it has attempts among all.
+    #[must_use]
+    pub fn joined(&self, other: &Template) -> Template {
+        let n_all = |one: &Template| f64::from(one.n_completed) + f64::from(one.n_killed);
+        let share = (n_all(self) / (n_all(self) + n_all(other)).max(1.0)) as f32;
+        let newest = if self.used < other.used { other } else { self };
+        Template {
+            n_completed: self.n_completed.saturating_add(other.n_completed),
+            n_killed: self.n_killed.saturating_add(other.n_killed),
+            level: newest.level.between(&self.level, &other.level, share),
+            works: self.works.joined(&other.works, share),
+            memory: self.memory.joined(&other.memory, share),
+            peak_memory: self.peak_memory.max(other.peak_memory),
+            cpu: share * self.cpu + (1.0 - share) * other.cpu,
+            used: newest.used,
         }
     }
 

@@ -15,6 +15,9 @@ const WAITING_RECORDS_MAX: usize = 65_536;
 /// Records written with one flush: enough that the flush costs little a record.
 const WRITE_RECORDS_MAX: usize = 256;
 
+/// Those who wait for the disk at the same time: more than one request of each client of a manager.
+const WAITERS_MAX: usize = 4_096;
+
 /// Bytes of keys and values written with one flush: half of the store's segment of 512 KiB.
 const WRITE_BYTES_MAX: usize = 256 << 10;
 
@@ -30,6 +33,9 @@ pub enum RecordsRefused {
     /// Too many keys wait.
     #[error("could not keep a record: {WAITING_RECORDS_MAX} others wait for the disk")]
     Full,
+    /// Too many wait.
+    #[error("could not wait for the disk: {WAITERS_MAX} others do")]
+    Crowded,
     /// An earlier write failed, which was reported.
     #[error("could not keep a record: the repository has stopped")]
     Stopped,
@@ -44,9 +50,19 @@ struct Shared {
     changed: Condvar,
 }
 
+/// Told when records are on disk, or will never be.
+type Done = Box<dyn FnOnce(Result<(), RecordsRefused>) + Send>;
+
+/// Changes by key: another value, or none.
+type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
 #[derive(Default)]
 struct Waiting {
-    changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    changes: Changes,
+    /// Changes before those, of which somebody waits for the last one. They are written first.
+    awaited: Changes,
+    /// Those who wait for them, and for what is being written.
+    waiters: Vec<Done>,
     closing: bool,
     stopped: bool,
 }
@@ -66,7 +82,12 @@ impl RecordsCommitter {
                     let mut waiting = theirs.lock();
                     waiting.stopped = true;
                     waiting.changes.clear();
+                    waiting.awaited.clear();
+                    let waiters = std::mem::take(&mut waiting.waiters);
                     drop(waiting);
+                    waiters
+                        .into_iter()
+                        .for_each(|done| done(Err(RecordsRefused::Stopped)));
                     failed(error);
                 }
             })?;
@@ -83,13 +104,48 @@ impl RecordsCommitter {
         if waiting.stopped {
             return Err(RecordsRefused::Stopped);
         }
-        if waiting.changes.len() >= WAITING_RECORDS_MAX && !waiting.changes.contains_key(&key) {
+        let n_waiting = waiting.changes.len() + waiting.awaited.len();
+        if n_waiting >= WAITING_RECORDS_MAX && !waiting.changes.contains_key(&key) {
             return Err(RecordsRefused::Full);
         }
         waiting.changes.insert(key, value);
         drop(waiting);
         self.shared.changed.notify_one();
         Ok(())
+    }
+
+    /// Queues the removal of records, even where too many keys wait: there are no more removals than records.
+    pub fn remove(&self, keys: impl IntoIterator<Item = Vec<u8>>) {
+        let mut waiting = self.shared.lock();
+        if waiting.stopped {
+            return;
+        }
+        // A key that is too long is that of no record.
+        let keys = keys.into_iter();
+        let removed = keys.filter(|key| check_record(key, None).is_ok());
+        let removed = removed.map(|key| (key, None));
+        waiting.changes.extend(removed);
+        drop(waiting);
+        self.shared.changed.notify_one();
+    }
+
+    /// Has somebody told, from the thread, when all that was queued so far is on disk. Never waits for that.
+    pub fn when_written(&self, done: impl FnOnce(Result<(), RecordsRefused>) + Send + 'static) {
+        let mut waiting = self.shared.lock();
+        let refused = match (waiting.stopped, waiting.waiters.len() >= WAITERS_MAX) {
+            (true, _) => Some(RecordsRefused::Stopped),
+            (false, true) => Some(RecordsRefused::Crowded),
+            (false, false) => None,
+        };
+        if let Some(refused) = refused {
+            drop(waiting);
+            return done(Err(refused));
+        }
+        let newer = std::mem::take(&mut waiting.changes);
+        waiting.awaited.extend(newer);
+        waiting.waiters.push(Box::new(done));
+        drop(waiting);
+        self.shared.changed.notify_one();
     }
 
     /// Writes the waiting records and ends the thread. Dropping does the same.
@@ -122,7 +178,7 @@ impl Shared {
 fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
     loop {
         let mut waiting = shared.lock();
-        while waiting.changes.is_empty() {
+        while waiting.is_idle() {
             if waiting.closing {
                 return Ok(());
             }
@@ -131,14 +187,44 @@ fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
                 .wait(waiting)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let changes = take_changes(&mut waiting.changes);
+        let changes = waiting.take();
+        // Nothing that they wait for is left where these are the last changes.
+        let told = match waiting.awaited.is_empty() {
+            true => std::mem::take(&mut waiting.waiters),
+            false => Vec::new(),
+        };
         drop(waiting);
-        records.keep(&changes)?;
+        let written = match changes.is_empty() {
+            true => Ok(()),
+            false => records.keep(&changes),
+        };
+        let is_written = written.is_ok();
+        for done in told {
+            done(match is_written {
+                true => Ok(()),
+                false => Err(RecordsRefused::Stopped),
+            });
+        }
+        written?;
+    }
+}
+
+impl Waiting {
+    fn is_idle(&self) -> bool {
+        self.changes.is_empty() && self.waiters.is_empty()
+    }
+
+    /// The next changes to write: those that somebody waits for, else others.
+    fn take(&mut self) -> Vec<Change> {
+        match self.waiters.is_empty() {
+            true => take_changes(&mut self.changes),
+            false => take_changes(&mut self.awaited),
+        }
     }
 }
 
 /// Takes the first waiting keys, within the limits of one write.
-fn take_changes(waiting: &mut BTreeMap<Vec<u8>, Option<Vec<u8>>>) -> Vec<Change> {
+fn take_changes(waiting: &mut Changes) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut bytes = 0;
     while bytes < WRITE_BYTES_MAX && changes.len() < WRITE_RECORDS_MAX {

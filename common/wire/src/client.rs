@@ -8,9 +8,11 @@ use model::{
 
 use crate::attempt::{Log, LogPart, Stream, Tail};
 
+mod history;
 mod turn;
 mod why;
 
+pub use history::{HISTORY_RECORDS_MAX, HistoryKey, HistoryPage, HistoryRecord};
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
 pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
 
@@ -86,6 +88,20 @@ pub enum Request {
     /// Explain the state of a process as a whole. Answered by `WhyProcess`, `Refused` or `Unknown`.
     #[n(11)]
     WhyProcess(#[n(0)] ProcessId),
+    /// Return what activities took in earlier runs of the caller. Answered by `History`, a page at a time.
+    #[n(12)]
+    History {
+        /// The name of the definition; all where left out.
+        #[n(0)]
+        definition: Option<String>,
+        /// The last record that the caller has.
+        #[n(1)]
+        after: Option<HistoryKey>,
+    },
+    /// Forget it: of one definition, or of all. Answered by `HistoryForgotten` once that is durable, or by
+    /// `Refused`.
+    #[n(13)]
+    ForgetHistory(#[n(0)] Option<String>),
 }
 
 /// A process to run.
@@ -197,6 +213,12 @@ pub enum Answer {
     /// take it.
     #[n(15)]
     NoRoom(#[n(0)] String),
+    /// A page of what activities took.
+    #[n(16)]
+    History(#[n(0)] Box<HistoryPage>),
+    /// So many records of what activities took are forgotten.
+    #[n(17)]
+    HistoryForgotten(#[n(0)] u64),
 }
 
 /// A machine that processes may use.

@@ -7,6 +7,7 @@
 
 pub(crate) mod answers;
 mod forget;
+mod history;
 mod left;
 mod quotas;
 mod requests;
@@ -32,6 +33,8 @@ use crate::submission::ClientId;
 use self::quotas::Quotas;
 use self::tail::Question;
 use self::watch::Watchers;
+
+pub(crate) use history::history_forgotten;
 
 pub use answers::{expansions, status, submission, summaries};
 pub use whole::why_process;

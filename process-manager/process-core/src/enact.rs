@@ -6,6 +6,7 @@ pub(crate) mod decide;
 pub(crate) mod evaluate;
 pub(crate) mod expand;
 pub(crate) mod judge;
+pub(crate) mod lengths;
 pub(crate) mod message;
 pub(crate) mod problem;
 pub(crate) mod recompute;

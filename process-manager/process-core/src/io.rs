@@ -1,6 +1,6 @@
 //! The inputs and the effects of a process manager.
 
-use history::{Key, Observed, Template};
+use history::{Key, Record, Seen};
 use machine::Lane;
 use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
 use wire::attempt::{FromActivity, ToActivity};
@@ -40,7 +40,9 @@ pub enum Input {
     Room(Room),
     /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
     /// they are for.
-    Known(Vec<(Key, Template)>),
+    Known(Vec<(Key, Record)>),
+    /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
+    HistoryForgotten(ForgetRequest, Result<(), String>),
 }
 
 impl Input {
@@ -63,7 +65,9 @@ impl Input {
             | Request::WhyProcess(_)
             | Request::Tail(_)
             | Request::Log { .. }
-            | Request::Machines) => Input::Request(client, caller, number, request),
+            | Request::Machines
+            | Request::History { .. }
+            | Request::ForgetHistory(_)) => Input::Request(client, caller, number, request),
         }
     }
 
@@ -83,7 +87,8 @@ impl Input {
             | Input::ActivityDown(_)
             | Input::Planned(_)
             | Input::Room(_)
-            | Input::Known(_) => Lane::Peers,
+            | Input::Known(_)
+            | Input::HistoryForgotten(..) => Lane::Peers,
         }
     }
 }
@@ -125,18 +130,32 @@ pub enum Effect {
     Foreign(GroupId, ResourceId),
     /// Keep what an attempt has taken, in any way: nothing depends on it.
     Keep(Box<Remembered>),
+    /// Forget what [`Effect::Keep`] has kept under these names. Where a client has asked for it, it is told by
+    /// [`Input::HistoryForgotten`] when that and all that was to be forgotten before is durable.
+    Forget(Vec<Key>, Option<ForgetRequest>),
 }
 
-/// An attempt that is remembered.
+/// The request of a client to forget what its activities took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForgetRequest {
+    /// The client.
+    pub client: ClientId,
+    /// The number of its request.
+    pub number: u64,
+    /// The number of templates.
+    pub n_forgotten: u64,
+}
+
+/// What is remembered of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// The template of its activity with it.
+    /// Its activity or controller.
     pub key: Key,
-    /// The attempt by itself.
-    pub seen: Observed,
+    /// The attempt, or the number of bodies, by itself.
+    pub seen: Seen,
     /// All that is remembered under that key.
-    pub template: Template,
-    /// Names of templates that have made room for it.
+    pub record: Record,
+    /// Names of records that have made room for it.
     pub gone: Vec<Key>,
 }
 

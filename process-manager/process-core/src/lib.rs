@@ -42,7 +42,7 @@ mod turns;
 pub use clients::{expansions, status, submission, summaries, why, why_process};
 pub use config::{Config, Quota};
 pub use held::Held;
-pub use io::{Effect, Input, PlanRequest, PlanResult, Remembered, Room};
+pub use io::{Effect, ForgetRequest, Input, PlanRequest, PlanResult, Remembered, Room};
 pub use limits::FOUNDED_BYTES_MAX;
 pub use manager::ProcessManager;
 pub use process::activity::ActivityState;

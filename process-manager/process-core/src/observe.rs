@@ -1,15 +1,21 @@
 //! Works of attempts, which plans of later runs rest on. They are volatile here and decide
 //! nothing; the shell keeps it beside the journal, and no process depends on it.
 
-use history::{Key, Observed, SizeClass, Store, Template};
-use model::{FaultName, ProcessId, ResourceId, Span, Work};
+use std::collections::BTreeMap;
+
+use history::{Counted, Key, Observed, Record, Seen, SizeClass, controller_name};
+use model::{FaultName, NodeId, NodeKind, ProcessId, ResourceId, Span, Work};
 use wire::attempt::{End, Outcome};
 
 use crate::enact::works::{owner, size_class};
 use crate::io::{Effect, Remembered};
 use crate::market::Market;
 use crate::process::Process;
+use crate::record::NodeState;
 use crate::step::Step;
+
+/// Controllers of a process whose bodies are remembered.
+const CONTROLLERS_MAX: usize = 1_000;
 
 /// Takes what a machine reports of attempts into the history, before it is recorded.
 pub(crate) fn observe(
@@ -29,24 +35,80 @@ pub(crate) fn observe(
         let Some((key, seen)) = observed(known, power, outcome) else {
             continue;
         };
-        let (template, gone) = step.history.observe(&key, &seen);
-        let Some(template) = template.cloned() else {
-            continue;
-        };
-        let remembered = Remembered {
-            key,
-            seen,
-            template,
-            gone,
-        };
-        step.cx.effect(Effect::Keep(Box::new(remembered)));
+        keep(step, key, Seen::Attempt(seen));
     }
 }
 
-/// Takes in the templates that earlier epochs have kept.
-pub(crate) fn know(history: &mut Store, known: Vec<(Key, Template)>) {
-    for (key, template) in known {
-        history.put(&key, template);
+/// Takes into the history how many bodies the controllers of a process had that has completed.
+pub(crate) fn count_bodies(step: &mut Step<'_>, id: ProcessId) {
+    let Some(known) = step.cx.process(id) else {
+        return;
+    };
+    let mut by_controller: BTreeMap<NodeId, (u64, u32)> = BTreeMap::new();
+    for (controller, n_bodies) in controllers(known) {
+        let (sum, n) = by_controller.entry(controller).or_default();
+        *sum += u64::from(n_bodies);
+        *n += 1;
+    }
+    let (run, at) = (run(id), step.now.wall);
+    let seen = by_controller.into_iter().take(CONTROLLERS_MAX);
+    let seen = seen.map(|(controller, (sum, n))| {
+        let key = Key {
+            owner: owner(known).to_owned(),
+            definition: known.definition().name().to_owned(),
+            activity: controller_name(known.definition(), controller),
+            class: SizeClass::BODIES,
+        };
+        let n = (sum as f64 / f64::from(n)) as f32;
+        (key, Seen::Bodies(Counted { run, at, n }))
+    });
+    let seen: Vec<(Key, Seen)> = seen.collect();
+    seen.into_iter()
+        .for_each(|(key, seen)| keep(step, key, seen));
+}
+
+/// The controllers that have run, as nodes of the draft, each with the number of its bodies as often as it ran.
+fn controllers(process: &Process) -> impl Iterator<Item = (NodeId, u32)> {
+    let definition = process.definition();
+    let mut nodes: Vec<NodeId> = process.state.expanded.iter().map(|one| one.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let expanded = nodes.into_iter().filter_map(|node| {
+        let n_bodies = definition.n_items(node)?;
+        Some((definition.origin(node), n_bodies))
+    });
+    // A loop whose condition was false at once has none.
+    let written = (0..).map(NodeId).zip(&definition.draft().nodes);
+    let loops = written.filter(|(_, node)| matches!(node.kind, NodeKind::Repeat(_)));
+    let without = loops.filter(|&(id, _)| {
+        !definition.is_expanded(id) && process.state.frame.node(id) == NodeState::Done
+    });
+    expanded.chain(without.map(|(id, _)| (id, 0)))
+}
+
+fn keep(step: &mut Step<'_>, key: Key, seen: Seen) {
+    let (record, gone) = step.history.take(&key, &seen);
+    let Some(record) = record.cloned() else {
+        return;
+    };
+    let remembered = Remembered {
+        key,
+        seen,
+        record,
+        gone,
+    };
+    step.cx.effect(Effect::Keep(Box::new(remembered)));
+}
+
+/// Takes in the templates that earlier epochs have kept. Those that have no room are not kept any longer: what is
+/// not known here could not be forgotten.
+pub(crate) fn know(step: &mut Step<'_>, known: Vec<(Key, Record)>) {
+    let known = known.into_iter();
+    let gone: Vec<Key> = known
+        .flat_map(|(key, record)| step.history.put(&key, record))
+        .collect();
+    if !gone.is_empty() {
+        step.cx.effect(Effect::Forget(gone, None));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::budget::Slice;
 use crate::enact::decide::decide;
 use crate::enact::evaluate::{Spot, fault_event};
 use crate::limits;
+use crate::observe;
 use crate::parts::Parts;
 use crate::record::{Event, Phase};
 use crate::step::Step;
@@ -136,7 +137,18 @@ impl Parts {
     fn record_decided(&mut self, step: &mut Step<'_>, id: ProcessId, event: Event) {
         let stream = Stream::Process(id);
         let Event::Expanded(expanded) = &event else {
-            return step.cx.record(stream, event);
+            let is_completed = matches!(
+                event,
+                Event::Closed {
+                    phase: Phase::Completed,
+                    ..
+                }
+            );
+            step.cx.record(stream, event);
+            if is_completed {
+                observe::count_bodies(step, id);
+            }
+            return;
         };
         let Some(known) = step.cx.process(id) else {
             return;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::{GroupId, ProcessId, Span};
 use wire::group::FromGroup;
 
-use crate::clients::Consequence;
+use crate::clients::{self, Consequence};
 use crate::io::{Effect, Input};
 use crate::market::Answered;
 use crate::observe;
@@ -49,7 +49,10 @@ impl Parts {
             Input::ClientGone(client) => self.clients.gone(step, client),
             Input::Planned(result) => self.market.on_planned(step, *result),
             Input::Room(room) => self.clients.set_room(room),
-            Input::Known(known) => observe::know(step.history, known),
+            Input::Known(known) => observe::know(step, known),
+            Input::HistoryForgotten(request, result) => {
+                clients::history_forgotten(step, request, result);
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod choice;
 mod copies;
 mod discards;
 mod enough;
+mod expected_bodies;
 mod for_each;
 mod groups;
 mod growth;

@@ -20,6 +20,8 @@ const ACTIVITIES: u32 = 100;
 const ATTEMPTS: u32 = 20;
 /// Runs that have added an attempt since the file was compacted.
 const ADDED: u32 = 1_000;
+/// Looks at each activity of a definition that are measured.
+const ROUNDS: u32 = 1_000;
 /// Starts that are measured; the median counts.
 const STARTS: usize = 20;
 
@@ -69,18 +71,27 @@ fn measure(file: &HistoryFile, path: &Path) -> Result<(), Box<dyn Error>> {
         fs::metadata(path)?.len() / 1_000_000,
         starts[STARTS / 2],
     );
+    let begun = clock::mono();
+    let mut n_found = 0;
+    for _ in 0..ROUNDS {
+        for activity in 0..ACTIVITIES {
+            let name = format!("activity-{activity}");
+            let known = store.of_activity(("", "definition-7"), &name);
+            n_found += u32::from(known.is_some_and(|known| known.of(None).work > Work::ZERO));
+        }
+    }
+    let each = (clock::mono().0 - begun.0) * 1_000 / u64::from(n_found.max(1));
+    println!(
+        "a look at what one activity takes: {each} ns; a count of the time left has at most 256"
+    );
     Ok(())
 }
 
 fn seen(run: u32) -> Observed {
     Observed {
-        run,
-        at: Wall(u64::from(run)),
-        work: Work::from_secs(2),
-        is_killed: false,
         cpu: Span::from_secs(1),
-        wall: Span::from_secs(2),
         peak_memory: Bytes(1 << 20),
+        ..Observed::completed(run, Wall(u64::from(run)), Work::from_secs(2))
     }
 }
 

@@ -102,7 +102,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         gone: |client| Input::ClientGone(ClientId(client)),
     };
     let mut clients = Clients::new(&inbox, inputs);
-    let (history, known) = HistoryKeeper::open(&config.history, &config.directory);
+    let (history, known) = HistoryKeeper::open(&config.history, &config.directory, &inbox);
     if !known.is_empty() {
         inbox.tell(Input::Known(known));
     }

@@ -23,7 +23,7 @@ pub(crate) struct Handler {
 }
 
 impl EffectHandler<ProcessManager> for Handler {
-    fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
+    fn carry_out(&mut self, effects: Vec<Effect>, inputs: &mut Vec<Input>) {
         for effect in effects {
             match effect {
                 Effect::ToGroup(group, message) => self.groups.send(group, &message),
@@ -37,6 +37,7 @@ impl EffectHandler<ProcessManager> for Handler {
                 }
                 Effect::Plan(request) => self.planner.give(request),
                 Effect::Keep(remembered) => self.history.keep(*remembered),
+                Effect::Forget(keys, request) => self.history.forget(&keys, request, inputs),
                 Effect::Foreign(group, machine) => {
                     tracing::warn!(
                         %group,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use history::{Batch, Key, Store, Template, decode_section, encode_section, group};
+use history::{Batch, Key, Record, Store, decode_section, encode_section, group};
 use journal::{Content, SharedFile};
 
 /// Added bytes from which the end of a run compacts the file: to read so many takes a start about a
@@ -81,7 +81,7 @@ fn sections(all: Vec<(u64, Content)>, mut stays: impl FnMut(&Key) -> bool) -> Ve
     for (_, content) in &all {
         take(content, &mut store);
     }
-    let mut groups: std::collections::BTreeMap<u64, Vec<(Key, Template)>> = Default::default();
+    let mut groups: std::collections::BTreeMap<u64, Vec<(Key, Record)>> = Default::default();
     for (key, template) in store.all() {
         if stays(&key) {
             let own = groups.entry(group(&key.definition)).or_default();

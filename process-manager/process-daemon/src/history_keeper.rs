@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use history::{Batch, Key, Observed, Store, Template};
+use history::{Batch, Key, Observed, Record, Seen, Store};
 use journal::{Records, RecordsCommitter};
 use model::{Mono, Span, Work};
-use process_core::Remembered;
+use process_core::{ForgetRequest, Input, Remembered};
+use shell::Inbox;
 
 use crate::history_file::HistoryFile;
 
@@ -38,7 +39,7 @@ pub enum HistoryPlace {
 /// Keeps what an effect says.
 pub(crate) enum HistoryKeeper {
     Nowhere,
-    Records(RecordsCommitter),
+    Records(RecordsCommitter, Inbox<Input>),
     File(Gatherer),
 }
 
@@ -56,10 +57,11 @@ impl HistoryKeeper {
     pub(crate) fn open(
         place: &HistoryPlace,
         directory: &Path,
-    ) -> (HistoryKeeper, Vec<(Key, Template)>) {
+        inbox: &Inbox<Input>,
+    ) -> (HistoryKeeper, Vec<(Key, Record)>) {
         match place {
             HistoryPlace::Nowhere => (HistoryKeeper::Nowhere, Vec::new()),
-            HistoryPlace::Records => open_records(directory),
+            HistoryPlace::Records => open_records(directory, inbox),
             HistoryPlace::File {
                 path,
                 factor,
@@ -91,14 +93,14 @@ impl HistoryKeeper {
         let Remembered {
             key,
             seen,
-            template,
+            record,
             gone,
         } = remembered;
         match self {
             HistoryKeeper::Nowhere => {}
-            HistoryKeeper::Records(records) => {
+            HistoryKeeper::Records(records, _) => {
                 let gone = gone.iter().map(|key| (key.encode(), None));
-                let kept = (key.encode(), Some(template.encode()));
+                let kept = (key.encode(), Some(record.encode()));
                 for (key, value) in gone.chain([kept]) {
                     if let Err(error) = records.keep(key, value) {
                         tracing::warn!(%error, "the work of an activity is not remembered");
@@ -109,9 +111,41 @@ impl HistoryKeeper {
         }
     }
 
+    /// Forgets what is kept under these names. Whoever has asked for it is told, by an input here or later.
+    pub(crate) fn forget(
+        &mut self,
+        keys: &[Key],
+        request: Option<ForgetRequest>,
+        inputs: &mut Vec<Input>,
+    ) {
+        match self {
+            HistoryKeeper::Nowhere => {
+                // It was in memory alone.
+                inputs.extend(request.map(|request| Input::HistoryForgotten(request, Ok(()))));
+            }
+            HistoryKeeper::Records(records, inbox) => {
+                records.remove(keys.iter().map(Key::encode));
+                let Some(request) = request else { return };
+                let inbox = inbox.clone();
+                records.when_written(move |result| {
+                    let result = result.map_err(|error| {
+                        let cause = error.to_string();
+                        format!("what is forgotten may be known after a restart again: {cause}")
+                    });
+                    inbox.tell(Input::HistoryForgotten(request, result));
+                });
+            }
+            HistoryKeeper::File(_) => {
+                let why = "the history of embedded runs is in a file of their user, which `xav history --embedded --forget` changes";
+                let refused = |request| Input::HistoryForgotten(request, Err(why.to_owned()));
+                inputs.extend(request.map(refused));
+            }
+        }
+    }
+
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         match self {
-            HistoryKeeper::Nowhere | HistoryKeeper::Records(_) => None,
+            HistoryKeeper::Nowhere | HistoryKeeper::Records(..) => None,
             HistoryKeeper::File(gatherer) => gatherer.due,
         }
     }
@@ -126,15 +160,18 @@ impl HistoryKeeper {
 }
 
 impl Gatherer {
-    fn gather(&mut self, key: &Key, seen: &Observed) {
+    fn gather(&mut self, key: &Key, seen: &Seen) {
         let batch = self.batches.entry(key.definition.clone());
         let batch = batch.or_insert_with(|| Batch::new(&key.definition));
-        let there = seen.work.0 as f64 / self.factor;
-        let seen = Observed {
-            work: Work(there.max(1.0) as u64),
-            ..*seen
+        let there = |work: Work| Work((work.0 as f64 / self.factor).max(1.0) as u64);
+        let seen = match *seen {
+            Seen::Attempt(seen) => Seen::Attempt(Observed {
+                work: there(seen.work),
+                ..seen
+            }),
+            Seen::Bodies(counted) => Seen::Bodies(counted),
         };
-        batch.add(&key.activity, key.class, &seen);
+        batch.take(key, &seen);
         self.n_items += 1;
         if self.n_items >= GATHERED_MAX {
             self.write(shell::clock::mono());
@@ -146,7 +183,7 @@ impl Gatherer {
     fn write(&mut self, now: Mono) {
         self.due = None;
         while let Some((definition, batch)) = self.batches.pop_first() {
-            let n_items = batch.items.len();
+            let n_items = batch.len();
             match self.file.add(&batch) {
                 Ok(true) => {}
                 // A compaction goes on, which takes a moment. What is too much for that is let go.
@@ -175,13 +212,13 @@ impl Drop for Gatherer {
 }
 
 /// All templates of a store in another unit of work.
-fn scaled(store: &Store, factor: f64) -> Vec<(Key, Template)> {
+fn scaled(store: &Store, factor: f64) -> Vec<(Key, Record)> {
     let all = store.all();
-    all.map(|(key, template)| (key, template.scaled(factor)))
+    all.map(|(key, record)| (key, record.scaled(factor)))
         .collect()
 }
 
-fn open_records(directory: &Path) -> (HistoryKeeper, Vec<(Key, Template)>) {
+fn open_records(directory: &Path, inbox: &Inbox<Input>) -> (HistoryKeeper, Vec<(Key, Record)>) {
     let opened = Records::open(&directory.join("history"));
     let (records, known) = match opened {
         Ok((records, known, opened)) => {
@@ -202,12 +239,14 @@ fn open_records(directory: &Path) -> (HistoryKeeper, Vec<(Key, Template)>) {
     let stopped = |error: journal::RecordsError| {
         tracing::error!(%error, "works of activities are not remembered any more");
     };
-    let known = known.into_iter();
-    let known =
-        known.filter_map(|(key, value)| Some((Key::decode(&key)?, Template::decode(&value)?)));
+    let known = known.into_iter().filter_map(|(key, value)| {
+        let key = Key::decode(&key)?;
+        let record = Record::decode(&key, &value)?;
+        Some((key, record))
+    });
     let known = known.collect();
     match RecordsCommitter::start(records, stopped) {
-        Ok(committer) => (HistoryKeeper::Records(committer), known),
+        Ok(committer) => (HistoryKeeper::Records(committer, inbox.clone()), known),
         Err(error) => {
             tracing::warn!(%error, "works of activities are not remembered");
             (HistoryKeeper::Nowhere, known)

@@ -103,7 +103,9 @@ impl Offline {
             | Request::Forget(_)
             | Request::Tail(_)
             | Request::Log { .. }
-            | Request::Machines => {
+            | Request::Machines
+            | Request::History { .. }
+            | Request::ForgetHistory(_) => {
                 Answer::Refused(vec!["no process manager is running".to_owned()])
             }
         }

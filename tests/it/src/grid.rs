@@ -12,6 +12,7 @@ mod flood;
 mod freeze;
 mod frozen_executor;
 mod held;
+mod history;
 mod holdings;
 mod intruder;
 mod kills;

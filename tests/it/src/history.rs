@@ -4,14 +4,14 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kills::{drawn, kills};
 use crate::sandbox::Sandbox;
 use crate::wait;
 
 /// Items of the body.
-const TILES: usize = 4;
+pub(crate) const TILES: usize = 4;
 
 /// Nobody says any work. `until` is a file that the last step waits for.
 const MOSAIC: &str = "
@@ -32,7 +32,7 @@ body:
       run: { shell: 'while [ -n \"$UNTIL\" ] && [ ! -e \"$UNTIL\" ]; do sleep 0.01; done' }
 ";
 
-fn mosaic(sandbox: &Sandbox) -> String {
+pub(crate) fn mosaic(sandbox: &Sandbox) -> String {
     sandbox.file("mosaic.yaml", MOSAIC)
 }
 
@@ -89,11 +89,45 @@ fn a_second_run_is_planned_by_the_first_one_and_tells_the_time_left() {
     sandbox
         .xav(&["history", "mosaic", "--forget"])
         .expect(0)
-        .shows("2 activities forgotten");
+        .shows("3 records forgotten");
     sandbox
         .xav(&["history"])
         .expect(0)
         .shows("nothing is remembered");
+}
+
+/// Nobody knows before how often it goes round.
+const RELAX: &str = "
+xavantes: 1
+name: relax
+body:
+  while: ${ at < 5 }
+  index: at
+  do: { activity: sweep, run: [sleep, '0.2'] }
+";
+
+#[test]
+fn a_second_run_expects_as_many_iterations_as_the_first_one_had() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("relax.yaml", RELAX);
+    sandbox.json(&["run", &file, "--json"]);
+    let all = sandbox.json(&["history", "relax", "--json"]);
+    let all = all["history"].as_array().unwrap();
+    let of = |key: &str, name: &str| all.iter().find(|one| one[key] == name).cloned();
+    let loops = of("controller", "while sweep").expect("a record of the loop");
+    assert_eq!((&loops["runs"], &loops["bodies"]), (&json!(1), &json!(5.0)));
+    let sweep = of("activity", "sweep").expect("a record of the activity");
+    let one = sweep["work_seconds"].as_f64().unwrap();
+    let second = sandbox.json(&["run", &file, "--json"]);
+    let planned = second["planned_makespan_seconds"].as_f64().unwrap();
+    assert!(
+        (planned / one - 5.0).abs() < 0.1,
+        "{planned} of {one}: {second}"
+    );
+    sandbox
+        .xav(&["history", "relax"])
+        .expect(0)
+        .shows("5.0 times");
 }
 
 #[test]

@@ -228,7 +228,15 @@ impl Sim {
                 process_core::Effect::Registered(..) | process_core::Effect::Foreign(..) => {}
                 process_core::Effect::Keep(remembered) => {
                     let kept = self.stores.histories.entry(manager).or_default();
-                    kept.insert(remembered.key, remembered.template);
+                    kept.insert(remembered.key, remembered.record);
+                }
+                process_core::Effect::Forget(keys, request) => {
+                    let kept = self.stores.histories.entry(manager).or_default();
+                    kept.retain(|key, _| !keys.contains(key));
+                    if let Some(request) = request {
+                        let forgotten = process_core::Input::HistoryForgotten(request, Ok(()));
+                        self.processes[manager].put(forgotten);
+                    }
                 }
                 process_core::Effect::Plan(request) => {
                     let PlanRequest {

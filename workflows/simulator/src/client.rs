@@ -146,7 +146,9 @@ impl Client {
             | Answer::LogPart(_)
             | Answer::Machines(_)
             | Answer::Queued(_)
-            | Answer::WhyProcess(_) => {}
+            | Answer::WhyProcess(_)
+            | Answer::History(_)
+            | Answer::HistoryForgotten(_) => {}
         }
     }
 }
@@ -181,7 +183,9 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::LogPart(_)
         | Answer::Machines(_)
         | Answer::Queued(_)
-        | Answer::WhyProcess(_) => format!("{answer:?}"),
+        | Answer::WhyProcess(_)
+        | Answer::History(_)
+        | Answer::HistoryForgotten(_) => format!("{answer:?}"),
     }
 }
 
@@ -199,6 +203,8 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::WhyProcess(_)
         | Request::Tail(_)
         | Request::Log { .. }
-        | Request::Machines => format!("{request:?}"),
+        | Request::Machines
+        | Request::History { .. }
+        | Request::ForgetHistory(_) => format!("{request:?}"),
     }
 }

@@ -169,6 +169,8 @@ impl Source {
                 Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Tail(attempt) => Answer::Unknown(attempt.process),
                 Request::Machines => Answer::Machines(Vec::new()),
+                Request::History { .. } => Answer::History(Box::default()),
+                Request::ForgetHistory(_) => Answer::HistoryForgotten(0),
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
                 }

@@ -31,7 +31,7 @@ predictor of --against, and the processor time of a forecast. docs/forecasting.m
 const STATES_BYTES_MAX: usize = 1 << 30;
 /// Lines of a terminal's plot.
 const PLOT_LINES: usize = 12;
-/// Series whose errors are kept one by one; of more there are means.
+/// Series whose errors are kept one by one where JSON is printed: some 100 MB. Of more there are means.
 const SERIES_TOLD_MAX: usize = 100_000;
 /// Series that the table of a terminal names one by one.
 const SERIES_SHOWN_MAX: usize = 10;
@@ -101,6 +101,8 @@ pub(crate) fn forecast(arguments: &Arguments) -> Outcome {
 /// Everything that was read.
 #[derive(Default)]
 struct Read {
+    /// Series that are kept.
+    n_kept_max: usize,
     /// The first series, by name.
     done: BTreeMap<String, BTreeMap<Method, Figures>>,
     /// How often each name of them came.
@@ -115,7 +117,13 @@ fn read(arguments: &Arguments, methods: &[Method]) -> Result<Read, Failure> {
     let bytes: usize = methods.iter().map(|method| method.state_bytes_max()).sum();
     let at_once_max = STATES_BYTES_MAX / bytes.max(1);
     let mut open: BTreeMap<String, Compared> = BTreeMap::new();
-    let mut read = Read::default();
+    let mut read = Read {
+        n_kept_max: match arguments.json {
+            true => SERIES_TOLD_MAX,
+            false => SERIES_SHOWN_MAX,
+        },
+        ..Read::default()
+    };
     let quantity = arguments.measurements.quantity();
     let wants_picture = arguments.plot || arguments.svg.is_some();
     arguments.measurements.read(&mut |(name, observation)| {
@@ -161,7 +169,7 @@ impl Read {
             .next()
             .map_or(0, |figures| figures.n_values);
         self.sums.add(&figures);
-        if self.done.len() == SERIES_TOLD_MAX {
+        if self.done.len() >= self.n_kept_max {
             return;
         }
         // Rows may have the same name.

@@ -1,15 +1,18 @@
-//! The history of this user's embedded runs: where it is, what plans read of it, and `xav history`.
+//! What activities took in earlier runs: where that of this user's embedded runs is, what plans read of it, and
+//! `xav history`, on this machine or of a grid.
 
 use std::path::Path;
 
 use clap::Args;
-use history::{Forecast, Key, SizeClass, Store, Template};
+use history::{Bodies, Forecast, Key, Record, SizeClass, Store, Template};
 use model::{Bytes, Definition, Work};
 use process_daemon::{HistoryFile, HistoryPlace};
 use serde_json::{Value as Json, json};
 
-use crate::failure::{Failure, Outcome};
+use crate::arguments::GridChoice;
+use crate::failure::{Failure, Outcome, status};
 use crate::machines::LocalMachine;
+use crate::remote::{self, Remote};
 use crate::{home, screen, text};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -18,8 +21,9 @@ Examples:
   xav history mosaic               of the definition named mosaic
   xav history mosaic --json
   xav history mosaic --forget      plan it as if it had never run
+  xav history --grid lab           what they took on a grid
 
-Times are those of a core of this machine. A killed attempt counts as one that would have taken longer.
+Times are those of a core of this machine, on a grid of a machine of power 1. A killed attempt counts as one that would have taken longer.
 The bars are how often the shortest to the longest times were seen. docs/history.md tells more.";
 
 /// Attempts from which a bound for the memory is suggested.
@@ -40,6 +44,8 @@ pub(crate) struct Arguments {
     /// The name of a definition; all where left out
     #[arg(value_name = "NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    grid: GridChoice,
     /// Forget it, so that plans rest on what is given alone
     #[arg(long)]
     forget: bool,
@@ -80,11 +86,20 @@ pub(crate) fn of_definition(definition: &Definition) -> Store {
 
 /// `xav history`
 pub(crate) fn history(arguments: &Arguments) -> Outcome {
+    if let Some(remote) = remote::chosen(&arguments.grid, None)? {
+        return match arguments.forget {
+            true => forget_of_grid(&remote, arguments),
+            false => show_of_grid(&remote, arguments),
+        };
+    }
     let path = home::history()?;
     let file = HistoryFile::new(path.clone());
     let name = arguments.name.as_deref();
     if arguments.forget {
-        return forget(&file, &path, arguments);
+        let forgotten = file.forget(name);
+        let n_forgotten = forgotten.map_err(|error| failed("write", &path, &error))?;
+        tell_forgotten(arguments, n_forgotten as u64)?;
+        return Ok(0);
     }
     let read = match name {
         // Names that share a place in the file come with it.
@@ -92,33 +107,66 @@ pub(crate) fn history(arguments: &Arguments) -> Outcome {
         None => file.all(),
     };
     let store = read.map_err(|error| failed("read", &path, &error))?;
-    let known = store.of_owner("", name);
-    if arguments.json {
-        let all: Vec<Json> = known.iter().map(|(key, one)| document(key, one)).collect();
-        screen::json(&json!({ "history": all }))?;
-        return Ok(0);
-    }
-    if known.is_empty() {
-        let of = name.map_or(String::new(), |name| {
-            format!(" of {}", text::one_line(name, 60))
-        });
-        screen::out(&format!("nothing is remembered{of}\n"))?;
-        return Ok(0);
-    }
-    screen::out(&table(&known))?;
+    show(arguments, &store.of_owner("", name))?;
     Ok(0)
 }
 
-fn forget(file: &HistoryFile, path: &Path, arguments: &Arguments) -> Outcome {
-    let forgotten = file.forget(arguments.name.as_deref());
-    let n_forgotten = forgotten.map_err(|error| failed("write", path, &error))?;
-    if arguments.json {
-        screen::json(&json!({ "forgotten": n_forgotten }))?;
-    } else {
-        let what = text::count(n_forgotten as u64, "activity", "activities");
-        screen::out(&format!("{what} forgotten\n"))?;
+/// Shows what all process managers remember. It counts as told if at least one of them has answered.
+fn show_of_grid(remote: &Remote, arguments: &Arguments) -> Outcome {
+    let name = arguments.name.as_deref();
+    let rememberers = remote.rememberers(name);
+    let is_any = rememberers.is_any();
+    let (known, failures) = rememberers.known(name);
+    if !is_any {
+        return Err(remote::several(failures));
     }
+    for failure in &failures {
+        screen::warn(&failure.to_string());
+    }
+    let known: Vec<(Key, &Record)> = known.iter().map(|(key, one)| (key.clone(), one)).collect();
+    show(arguments, &known)?;
     Ok(0)
+}
+
+/// Has all process managers forget. One that does not answer remembers still, which is a failure.
+fn forget_of_grid(remote: &Remote, arguments: &Arguments) -> Outcome {
+    let name = arguments.name.as_deref();
+    let rememberers = remote.rememberers(name);
+    let is_any = rememberers.is_any();
+    let forgotten = rememberers.forget(name);
+    if !is_any {
+        return Err(remote::several(forgotten.failures));
+    }
+    for failure in &forgotten.failures {
+        screen::warn(&format!("{failure}; what it remembers is not forgotten"));
+    }
+    tell_forgotten(arguments, forgotten.n_records)?;
+    Ok(match forgotten.failures.is_empty() {
+        true => 0,
+        false => status::FAULTED,
+    })
+}
+
+fn show(arguments: &Arguments, known: &[(Key, &Record)]) -> Result<(), Failure> {
+    if arguments.json {
+        let all: Vec<Json> = known.iter().map(|(key, one)| document(key, one)).collect();
+        return Ok(screen::json(&json!({ "history": all }))?);
+    }
+    if known.is_empty() {
+        let of = arguments.name.as_deref().map_or(String::new(), |name| {
+            format!(" of {}", text::one_line(name, 60))
+        });
+        return Ok(screen::out(&format!("nothing is remembered{of}\n"))?);
+    }
+    Ok(screen::out(&table(known))?)
+}
+
+fn tell_forgotten(arguments: &Arguments, n_forgotten: u64) -> Result<(), Failure> {
+    if arguments.json {
+        return Ok(screen::json(&json!({ "forgotten": n_forgotten }))?);
+    }
+    let what = text::count(n_forgotten, "record", "records");
+    Ok(screen::out(&format!("{what} forgotten\n"))?)
 }
 
 fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
@@ -127,14 +175,17 @@ fn failed(action: &str, path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// A table for each definition.
-fn table(known: &[(Key, &Template)]) -> String {
+fn table(known: &[(Key, &Record)]) -> String {
     let head = [
         "activity", "inputs", "runs", "p50", "p90", "", "memory", "bound",
     ];
     let head = || vec![head.map(str::to_owned).to_vec()];
     let tables = known.chunk_by(|(one, _), (other, _)| one.definition == other.definition);
     let tables = tables.map(|of_one| {
-        let rows = of_one.iter().map(|(key, template)| row(key, template));
+        let rows = of_one.iter().map(|(key, record)| match record {
+            Record::Attempts(template) => row(key, template),
+            Record::Bodies(bodies) => row_of_bodies(key, bodies),
+        });
         let rows: Vec<Vec<String>> = head().into_iter().chain(rows).collect();
         let name = of_one.first().map_or("", |(key, _)| &key.definition);
         format!("{}\n{}", text::one_line(name, 100), text::table(&rows))
@@ -163,6 +214,19 @@ fn row(key: &Key, template: &Template) -> Vec<String> {
         memory.map_or(String::new(), |_| text::bytes(template.peak_memory())),
         suggested(template).map_or(String::new(), text::bytes),
     ]
+}
+
+/// How many bodies are expected, where times are told of activities.
+fn row_of_bodies(key: &Key, bodies: &Bodies) -> Vec<String> {
+    let expected = bodies.expected().unwrap_or_default();
+    let name = text::one_line(&key.activity, 40);
+    let told = [
+        name,
+        String::new(),
+        bodies.n_runs().to_string(),
+        format!("{expected:.1} times"),
+    ];
+    told.to_vec()
 }
 
 /// A work as the time that it takes on a core of this machine.
@@ -218,7 +282,19 @@ fn bars(sampled: &[f32]) -> String {
     counts.map(bar).iter().collect()
 }
 
-fn document(key: &Key, template: &Template) -> Json {
+fn document(key: &Key, record: &Record) -> Json {
+    match record {
+        Record::Attempts(template) => document_of_activity(key, template),
+        Record::Bodies(bodies) => json!({
+            "definition": key.definition,
+            "controller": key.activity,
+            "runs": bodies.n_runs(),
+            "bodies": bodies.expected(),
+        }),
+    }
+}
+
+fn document_of_activity(key: &Key, template: &Template) -> Json {
     let forecast = template.forecast();
     let seconds = |of: fn(&Forecast) -> Work| {
         let forecast = forecast.as_ref();

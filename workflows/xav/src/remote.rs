@@ -8,6 +8,7 @@
 mod answers;
 mod choice;
 mod files;
+mod history;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-use model::{Span, Wall, Work};
+use model::{Wall, Work};
 use proptest::prelude::*;
 
 use super::*;
+use crate::bodies::Counted;
 
 fn key(owner: &str, definition: &str, activity: &str, class: u8) -> Key {
     Key {
@@ -13,15 +14,7 @@ fn key(owner: &str, definition: &str, activity: &str, class: u8) -> Key {
 }
 
 fn seen(run: u32, seconds: u64) -> Observed {
-    Observed {
-        run,
-        at: Wall(u64::from(run)),
-        work: Work::from_secs(seconds),
-        is_killed: false,
-        cpu: Span::ZERO,
-        wall: Span::from_secs(seconds),
-        peak_memory: Bytes(1 << 20),
-    }
+    Observed::completed(run, Wall(u64::from(run)), Work::from_secs(seconds))
 }
 
 fn work(store: &Store, owner: &str, activity: &str, class: Option<u8>) -> Option<u64> {
@@ -72,6 +65,98 @@ fn templates_that_were_not_seen_for_longest_make_room() {
     assert_eq!(gone, ["1", "2"]);
     assert!(!store.knows("", "1") && store.knows("", "0") && store.knows("", "next"));
     assert_eq!(store.len(), 31);
+}
+
+#[test]
+fn a_full_definition_or_owner_makes_room_by_its_own_templates_that_were_not_seen_for_longest() {
+    // 64 in all, 16 of an owner with a name, 8 of a definition.
+    let mut store = Store::with_at_most(64);
+    store.observe(&key("ana", "oldest", "a", 0), &seen(0, 1));
+    store.observe(&key("", "oldest", "a", 0), &seen(0, 1));
+    for run in 0..8 {
+        store.observe(&key("ana", "wide", &run.to_string(), 0), &seen(run + 1, 1));
+    }
+    store.observe(&key("ana", "wide", "0", 0), &seen(20, 1));
+    let (_, gone) = store.observe(&key("ana", "wide", "more", 0), &seen(21, 1));
+    assert_eq!(gone, [key("ana", "wide", "1", 0)]);
+    assert!(store.knows("ana", "oldest"));
+    for run in 0..7 {
+        let (_, gone) = store.observe(&key("ana", "next", &run.to_string(), 0), &seen(run + 30, 1));
+        assert!(gone.is_empty());
+    }
+    assert_eq!(store.of_owner("ana", None).len(), 16);
+    let (_, gone) = store.observe(&key("ana", "another", "a", 0), &seen(40, 1));
+    assert_eq!(gone, [key("ana", "oldest", "a", 0)]);
+    // Whoever has the machine to himself may have all of it, and still leaves it to no one definition.
+    for run in 0..60 {
+        let definition = format!("own-{}", run / 8);
+        store.observe(
+            &key("", &definition, &run.to_string(), 0),
+            &seen(run + 50, 1),
+        );
+    }
+    assert!(store.of_owner("", None).len() > 44);
+    assert!(store.len() <= 64);
+}
+
+#[test]
+fn pages_tell_each_template_once_also_where_the_last_one_of_a_page_is_gone() {
+    let mut store = Store::default();
+    for (owner, definition) in [("ana", "a"), ("ana", "b"), ("ana", "c"), ("anaa", "a")] {
+        for (activity, class) in [("x", 0), ("x", 9), ("xy", 0)] {
+            store.observe(&key(owner, definition, activity, class), &seen(1, 1));
+        }
+    }
+    let pages = |store: &mut Store, definition: Option<&str>, loses: bool| {
+        let (mut told, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.of_owner_after("ana", definition, after.as_ref());
+            let page: Vec<Key> = page.take(2).map(|(key, _)| key).collect();
+            let Some(last) = page.last().cloned() else {
+                return told;
+            };
+            if loses {
+                store.remove(&last);
+            }
+            after = Some(last);
+            told.extend(page);
+        }
+    };
+    let all: Vec<Key> = store
+        .of_owner("ana", None)
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect();
+    assert_eq!(all.len(), 9);
+    assert_eq!(pages(&mut store, None, false), all);
+    assert_eq!(pages(&mut store, Some("b"), false), all[3..6]);
+    assert_eq!(pages(&mut store, None, true), all);
+    assert!(store.knows("anaa", "a"));
+}
+
+#[test]
+fn a_controller_has_a_record_of_its_own_beside_activities() {
+    let mut store = Store::default();
+    store.observe(&key("", "mosaic", "expose", 4), &seen(1, 2));
+    let each = Key {
+        class: SizeClass::BODIES,
+        ..key("", "mosaic", "expose", 0)
+    };
+    for (run, n) in [(1, 10.0), (2, 20.0)] {
+        let at = Wall(u64::from(run));
+        store.take(&each, &Seen::Bodies(Counted { run, at, n }));
+    }
+    assert_eq!(store.bodies_of(("", "mosaic"), "expose"), Some(15.0));
+    assert_eq!(store.bodies_of(("ana", "mosaic"), "expose"), None);
+    assert_eq!(work(&store, "", "expose", Some(4)), Some(2));
+    assert_eq!(work(&store, "", "expose", Some(64)), Some(2));
+    let bytes: Vec<(Key, Vec<u8>)> = store.all().map(|(key, one)| (key, one.encode())).collect();
+    let mut copy = Store::default();
+    for (key, bytes) in &bytes {
+        copy.put(key, Record::decode(key, bytes).unwrap());
+    }
+    assert_eq!(copy.of_owner("", None), store.of_owner("", None));
+    assert_eq!(store.forget("", None).len(), 2);
 }
 
 #[test]

@@ -52,6 +52,23 @@ fn killed_attempts_make_the_forecast_longer_and_short_ones_change_nothing() {
 }
 
 #[test]
+fn joined_records_tell_the_attempts_of_both() {
+    let few = template(&[(2.0, false); 4]);
+    let many = template(&[(6.0, false); 12]);
+    let both = few.joined(&many);
+    assert_eq!(both.n_completed(), 16);
+    assert_eq!(both.forecast().unwrap().work, Work::from_secs(5));
+    let longer = |one: &Template| one.sampled().iter().filter(|work| **work > 4.0).count();
+    assert_eq!((both.sampled().len(), longer(&both)), (16, 12));
+    assert_eq!(
+        many.joined(&few).forecast().unwrap().work,
+        Work::from_secs(5)
+    );
+    let with_nothing = few.joined(&Template::default());
+    assert_eq!(with_nothing.forecast(), few.forecast());
+}
+
+#[test]
 fn another_unit_changes_works_alone() {
     let before = template(&[(2.0, false), (4.0, false)]);
     let after = before.scaled(2.0);
@@ -117,6 +134,29 @@ proptest! {
         }
         let forecast = template.forecast().unwrap().work.reference_seconds();
         prop_assert!((forecast * 1e3 / millis as f64 - 1.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn joined_records_are_sound_and_lie_between_both(
+        one in proptest::collection::vec(observed(), 0..40),
+        other in proptest::collection::vec(observed(), 0..40),
+    ) {
+        let [one, other] = [one, other].map(|all| {
+            let mut template = Template::default();
+            all.iter().for_each(|seen| template.observe(seen));
+            template
+        });
+        let both = one.joined(&other);
+        prop_assert_eq!(Template::decode(&both.encode()), Some(both.clone()));
+        let work = |one: &Template| one.forecast().map(|forecast| forecast.work.0 as f64);
+        let of_each: Vec<f64> = [work(&one), work(&other)].into_iter().flatten().collect();
+        if let Some(work) = work(&both) {
+            let least = of_each.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = of_each.iter().copied().fold(0.0, f64::max);
+            prop_assert!((least * 0.999..=most * 1.001 + 1.0).contains(&work));
+        } else {
+            prop_assert!(of_each.is_empty());
+        }
     }
 
     #[test]

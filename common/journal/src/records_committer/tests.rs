@@ -33,6 +33,45 @@ fn the_last_records_are_there_after_close() {
 }
 
 #[test]
+fn who_waits_for_the_disk_is_told_when_all_that_was_queued_before_is_there() {
+    let dir = TempDir::new().unwrap();
+    let (records, ..) = Records::open(dir.path()).unwrap();
+    let committer = RecordsCommitter::start(records, |error| panic!("{error}")).unwrap();
+    let key = |n: u32| n.to_be_bytes().to_vec();
+    for n in 0..1_000 {
+        committer.keep(key(n), Some(vec![1])).unwrap();
+    }
+    committer.remove((0..1_000).map(key));
+    // The same key again, which is newer than its removal.
+    let (told, tells) = std::sync::mpsc::channel();
+    let others = told.clone();
+    committer.when_written(move |result| told.send(("removed", result.is_ok())).unwrap());
+    committer.keep(key(7), Some(vec![2])).unwrap();
+    committer.when_written(move |result| others.send(("kept", result.is_ok())).unwrap());
+    assert_eq!(tells.recv().unwrap(), ("removed", true));
+    assert_eq!(tells.recv().unwrap(), ("kept", true));
+    // A copy of the files is what a kill at this moment would leave.
+    let copy = TempDir::new().unwrap();
+    copy_all(dir.path(), copy.path());
+    let (_, found, _) = Records::open(copy.path()).unwrap();
+    assert_eq!(found, [(key(7), vec![2])]);
+    committer.close();
+}
+
+fn copy_all(from: &std::path::Path, to: &std::path::Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copy = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir_all(&copy).unwrap();
+            copy_all(&entry.path(), &copy);
+        } else {
+            std::fs::copy(entry.path(), copy).unwrap();
+        }
+    }
+}
+
+#[test]
 fn one_write_is_bounded_and_takes_all_in_the_end() {
     let mut waiting: BTreeMap<_, _> = (0..600_u32)
         .map(|key| (key.to_be_bytes().to_vec(), Some(vec![0; 100])))

@@ -7,15 +7,25 @@
 //! ```
 
 use history::Store;
-use model::{Entry, Span, Wall};
+use model::{ActivityId, Entry, Span, Wall};
 
 use crate::dispatch::Commands;
-use crate::enact::works::Works;
+use crate::enact::lengths::Lengths;
+use crate::enact::works::{Works, forecast};
 use crate::process::Process;
 use crate::process::index::has_ended;
 
 /// Activities of a process whose plan is looked through: about a millisecond.
 const LOOKED_THROUGH_MAX: usize = 4_096;
+
+/// The time for which such a count serves, for each activity of the process.
+const LOOKED_THROUGH_FOR: Span = Span::from_millis(1);
+
+/// Activities of a draft that are looked up in the history: a fraction of a millisecond.
+const LOOKED_UP_MAX: usize = 256;
+
+/// The time for which such a count serves, for each activity that is looked up.
+const LOOKED_UP_FOR: Span = Span::from_millis(10);
 
 /// Halvings of the makespan in the search for the present place in the plan: to a millionth.
 const HALVINGS: u32 = 20;
@@ -53,7 +63,9 @@ impl Left {
     }
 }
 
-/// Counts the remaining time. O(activities log activities), with a look at the history for each.
+/// Counts the remaining time: by the plan where that is short enough to be looked through, else by what is left of
+/// each activity of the draft. O(activities log activities) for the first, with a look at the history for each, and
+/// O(log store) for each looked up for the second.
 pub(super) fn left(
     process: &Process,
     history: &Store,
@@ -63,35 +75,130 @@ pub(super) fn left(
     if process.phase().has_ended() {
         return Left::default();
     }
-    let is_looked_through = process.definition().activities().len() <= LOOKED_THROUGH_MAX;
-    if process.state.planned.is_some()
-        && is_looked_through
-        && !process.state.plan.entries.is_empty()
-    {
+    if looks_through_plan(process) {
         let works = Works::new(process, history);
-        return by_plan(process, &works, running, now);
+        let more = more(process, history, &works);
+        return by_plan(process, &works, running, (now, more));
     }
+    by_draft(process, history, now)
+}
+
+/// The time for which a count serves: what it costs grows with what it looks at, and so it is at most some 0.3 ms
+/// a second for all watchers of a process together.
+pub(super) fn serves_for(process: &Process) -> Span {
+    let (each, n) = match looks_through_plan(process) {
+        true => (LOOKED_THROUGH_FOR, process.definition().activities().len()),
+        false => (
+            LOOKED_UP_FOR,
+            process.index.drafted.n_nodes().min(LOOKED_UP_MAX),
+        ),
+    };
+    Span(each.0.saturating_mul(n as u64))
+}
+
+fn looks_through_plan(process: &Process) -> bool {
+    process.state.planned.is_some()
+        && process.definition().activities().len() <= LOOKED_THROUGH_MAX
+        && !process.state.plan.entries.is_empty()
+}
+
+/// By what its activities took so far and what the others are expected to take beside them, else by the time
+/// since its plan was made.
+fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
+    let totals = process.totals();
+    let n_left = f64::from(totals.waiting + totals.ready + totals.running);
+    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let used = f64::from(slots).clamp(1.0, n_left.max(1.0));
+    let rest = Rest::of(process, history);
+    let seen = process
+        .state
+        .seen_wall
+        .0
+        .checked_div(u64::from(process.state.n_seen));
+    let median = match seen {
+        Some(mean) if slots > 0 => Some(Span(mean).seconds() * rest.relative * n_left / used),
+        Some(_) | None => process.state.planned.map(|planned| {
+            let passed = now.since(process.submitted);
+            planned.saturating_sub(passed).seconds()
+        }),
+    };
+    let most = |median: f64| Some(median * (1.0 + rest.spread? * part(n_left, slots)));
     Left {
-        median: by_mean(process, now),
-        p90: None,
+        median: median.map(Span::from_seconds_up),
+        p90: median.and_then(most).map(Span::from_seconds_up),
     }
 }
 
-/// By what its activities took so far, else by its plan.
-fn by_mean(process: &Process, now: Wall) -> Option<Span> {
-    let totals = process.totals();
-    let n_left = u64::from(totals.waiting + totals.ready + totals.running);
-    let n_slots: u64 = process.grants().map(|grant| u64::from(grant.slots)).sum();
-    if process.state.n_seen > 0 && n_slots > 0 {
-        let mean = process.state.seen_wall.0 / u64::from(process.state.n_seen);
-        return Some(Span(
-            mean.saturating_mul(n_left) / n_slots.min(n_left.max(1)),
-        ));
+/// What is left of a process, by the activities of its draft.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rest {
+    /// The mean work of what is left by that of what has ended.
+    relative: f64,
+    /// How much longer nine in ten attempts at what is left take at most than expected, as a part of that; none
+    /// where nobody has seen any.
+    spread: Option<f64>,
+}
+
+impl Rest {
+    /// Of a draft of many activities, some are looked up: a part that lies from its beginning to its end.
+    fn of(process: &Process, history: &Store) -> Rest {
+        let drafted = &process.index.drafted;
+        let stride = drafted.n_nodes().div_ceil(LOOKED_UP_MAX);
+        let looked_up = drafted.every(stride).map(|(node, counts)| {
+            let (work, spread) = forecast(process, history, ActivityId(node.0));
+            Kind {
+                n_left: f64::from(counts.n_all - counts.n_ended),
+                n_ended: f64::from(counts.n_ended),
+                work,
+                spread,
+            }
+        });
+        Rest::of_kinds(&looked_up.collect::<Vec<_>>())
     }
-    process
-        .state
-        .planned
-        .map(|planned| planned.saturating_sub(now.since(process.submitted)))
+
+    /// Those whose work nobody knows count as the mean of the others.
+    fn of_kinds(kinds: &[Kind]) -> Rest {
+        let known = || kinds.iter().filter_map(|kind| Some((kind, kind.work?)));
+        let n_known: f64 = known().map(|(kind, _)| kind.n_left + kind.n_ended).sum();
+        let all_known = known().map(|(kind, work)| (kind.n_left + kind.n_ended) * work);
+        let mean = all_known.sum::<f64>() / n_known.max(1.0);
+        let work = |kind: &Kind| kind.work.unwrap_or(mean);
+        let (mut left, mut n_left, mut ended, mut n_ended) = (0.0, 0.0, 0.0, 0.0);
+        let (mut spread, mut weight) = (0.0, 0.0);
+        for kind in kinds {
+            left += kind.n_left * work(kind);
+            n_left += kind.n_left;
+            ended += kind.n_ended * work(kind);
+            n_ended += kind.n_ended;
+            if let Some(more) = kind.spread {
+                spread += kind.n_left * work(kind) * (more - 1.0);
+                weight += kind.n_left * work(kind);
+            }
+        }
+        let is_known = left > 0.0 && ended > 0.0;
+        Rest {
+            relative: match is_known {
+                true => (left / n_left) / (ended / n_ended),
+                false => 1.0,
+            },
+            spread: (weight > 0.0).then(|| spread / weight),
+        }
+    }
+}
+
+/// Activities of a process that are the same one of its draft.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    n_left: f64,
+    n_ended: f64,
+    work: Option<f64>,
+    spread: Option<f64>,
+}
+
+/// The part of the spread of single attempts that so many together have on so many slots.
+fn part(n_left: f64, slots: u32) -> f64 {
+    let in_a_row = f64::max(n_left / f64::from(slots.max(1)), 1.0);
+    SHARED_SPREAD + (1.0 - SHARED_SPREAD) / in_a_row.sqrt()
 }
 
 /// An entry of the plan in seconds, with the part of it that is done.
@@ -101,7 +208,27 @@ struct Planned {
     done: f64,
 }
 
-fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wall) -> Left {
+/// The seconds that bodies take which are expected beyond those in the plan, at the power of the machines in it.
+fn more(process: &Process, history: &Store, works: &Works) -> f64 {
+    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let lengths = Lengths::of(process, history, works, f64::from(slots.max(1)));
+    if lengths.expected <= lengths.planned {
+        return 0.0;
+    }
+    let entries = || process.state.plan.entries.iter();
+    let planned: f64 = entries().map(|entry| length(entry).seconds()).sum();
+    let work = |entry: &Entry| works.of(process, entry.activity).reference_seconds();
+    let reference: f64 = entries().map(work).sum();
+    let by_work = planned / reference.max(f64::MIN_POSITIVE);
+    (lengths.expected - lengths.planned) * by_work
+}
+
+fn by_plan(
+    process: &Process,
+    works: &Works,
+    running: Option<&Commands>,
+    (now, more): (Wall, f64),
+) -> Left {
     let done = |entry: &Entry, length: f64| {
         if has_ended(process.activity(entry.activity).phase) {
             return 1.0;
@@ -122,9 +249,9 @@ fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wa
             }
         })
         .collect();
-    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
-    let slots = f64::from(slots.max(1));
-    let (mut unplanned, mut spread, mut weight, mut n_left) = (0.0, 0.0, 0.0, 0.0);
+    let n_slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let slots = f64::from(n_slots.max(1));
+    let (mut unplanned, mut spread, mut weight, mut n_left) = (more, 0.0, 0.0, 0.0);
     for &activity in process.definition().activities() {
         if has_ended(process.activity(activity).phase) {
             continue;
@@ -147,8 +274,7 @@ fn by_plan(process: &Process, works: &Works, running: Option<&Commands>, now: Wa
     let from = process.state.planned_from.unwrap_or(process.submitted);
     let passed = now.since(from).seconds();
     let median = rest(&planned, passed).max(overdue(process, running, now)) + unplanned;
-    let in_a_row = f64::max(n_left / slots, 1.0);
-    let part = SHARED_SPREAD + (1.0 - SHARED_SPREAD) / in_a_row.sqrt();
+    let part = part(n_left, n_slots);
     let most = (weight > 0.0).then(|| median * (1.0 + spread / weight * part));
     Left {
         median: Some(Span::from_seconds_up(median)),
@@ -206,46 +332,4 @@ fn rest(planned: &[Planned], passed: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plan(entries: &[(f64, f64, f64)]) -> Vec<Planned> {
-        let planned = entries.iter().map(|&(start, length, done)| Planned {
-            start,
-            length,
-            done,
-        });
-        planned.collect()
-    }
-
-    #[test]
-    fn time_that_passes_is_left_no_more() {
-        let left = Left {
-            median: Some(Span::from_secs(2)),
-            p90: Some(Span::from_secs(5)),
-        };
-        let later = left.after(Span::from_secs(3));
-        assert_eq!(
-            (later.median, later.p90),
-            (Some(Span::ZERO), Some(Span::from_secs(2)))
-        );
-        assert_eq!(Left::default().after(Span::from_secs(3)), Left::default());
-    }
-
-    #[test]
-    fn what_goes_as_planned_is_left_as_planned() {
-        let begun = plan(&[(0.0, 4.0, 1.0), (4.0, 6.0, 0.5)]);
-        assert!((rest(&begun, 7.0) - 3.0).abs() < 0.01);
-        assert!((rest(&plan(&[(0.0, 4.0, 0.0), (4.0, 6.0, 0.0)]), 0.0) - 10.0).abs() < 0.01);
-        assert_eq!(rest(&plan(&[(0.0, 4.0, 1.0)]), 9.0), 0.0);
-        assert_eq!(rest(&[], 1.0), 0.0);
-    }
-
-    #[test]
-    fn what_goes_slower_than_planned_takes_longer_the_more_of_it_is_known() {
-        let early = rest(&plan(&[(0.0, 1.0, 1.0), (1.0, 9.0, 0.0)]), 2.0);
-        let late = rest(&plan(&[(0.0, 9.0, 1.0), (9.0, 9.0, 0.0)]), 18.0);
-        assert!((9.0..11.0).contains(&early), "{early}");
-        assert!((13.0..14.0).contains(&late), "{late}");
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ use model::{AttemptId, Bytes, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
+use super::history::{forget_history, page};
 use super::whole::answer_why_process;
 use super::why::answer_why;
 use super::{Asking, Clients, Consequence, Shown, tell};
@@ -57,6 +58,13 @@ impl Clients {
                 self.read_log(step, machines, asking, of, (stream, offset))
             }
             Request::Machines => Some(machines_known(shown.grid.market)),
+            Request::History { definition, after } => {
+                Some(page(step, &caller, definition.as_deref(), after))
+            }
+            Request::ForgetHistory(definition) => {
+                forget_history(step, asking, &caller, definition.as_deref());
+                None
+            }
         };
         if let Some(answer) = answer {
             tell(step, asking, answer);
@@ -164,7 +172,11 @@ impl Clients {
 /// see, or one that is held.
 fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer> {
     let (id, needs_more) = match request {
-        Request::Submit(_) | Request::List | Request::Machines => return None,
+        Request::Submit(_)
+        | Request::List
+        | Request::Machines
+        | Request::History { .. }
+        | Request::ForgetHistory(_) => return None,
         Request::Cancel(id)
         | Request::Watch(id)
         | Request::Status(id)

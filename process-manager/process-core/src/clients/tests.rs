@@ -1,8 +1,12 @@
 //! Clients by themselves: submissions, watchers, streams of attempts, deletion.
 
-use model::{AttemptId, Bytes, Identity, ProcessId, ResourceId, Role, Span, SubmitKey};
+use history::{Key, Observed, SizeClass};
+use model::{
+    AttemptId, Bytes, Entry, Generation, Identity, Plan, ProcessId, ResourceId, Role, Span,
+    SubmitKey, Wall, Work,
+};
 use wire::attempt::{Tail, ToActivity};
-use wire::client::{Answer, Request};
+use wire::client::{Answer, HISTORY_RECORDS_MAX, HistoryPage, Request};
 
 use super::{Clients, Consequence, Shown};
 use crate::dispatch::{Attempts, Grid};
@@ -12,7 +16,7 @@ use crate::limits;
 use crate::machines::Machines;
 use crate::machines::tests::reachable;
 use crate::market::Market;
-use crate::record::{Event, Phase};
+use crate::record::{Event, Phase, Planned};
 use crate::submission::{Caller, ClientId, Submission};
 use crate::tests::bench::{diamond, submission};
 use crate::tests::paper::{Bench, ID, attempt};
@@ -274,6 +278,179 @@ fn a_client_that_has_gone_is_told_nothing() {
     clients.notify_watchers(&mut bench.step(), others.shown(), ID);
     clients.on_tail(&mut bench.step(), attempt(1, 1), None);
     assert_eq!(answers(&mut bench), []);
+}
+
+#[test]
+fn the_time_left_is_counted_once_for_all_watchers_until_the_count_is_old() {
+    let (mut bench, mut clients, others) = bench();
+    bench.plan(&[(1, MACHINE)]);
+    let entry = |activity| Entry {
+        activity: model::ActivityId(activity),
+        resource: MACHINE,
+        slot: 0,
+        start: Span::from_secs(u64::from(activity)),
+        finish: Span::from_secs(u64::from(activity) + 1),
+    };
+    let activities = bench.process().definition().activities().to_vec();
+    bench.record(Event::Planned(Box::new(Planned {
+        plan: Plan {
+            generation: Generation(2),
+            entries: activities.iter().map(|one| entry(one.0)).collect(),
+            bound: Span::ZERO,
+        },
+        machines: Vec::new(),
+        is_estimate: true,
+        at: Some(bench.now.wall),
+        expected: None,
+    })));
+    // Nothing ends, so a count tells the whole plan whenever it is made.
+    let whole = bench.process().state.plan.makespan();
+    let told = |bench: &mut Bench, clients: &mut Clients, client: u64| {
+        clients.touch(ID);
+        ask(bench, clients, &others, client, Request::Watch(ID));
+        match answers(bench).pop() {
+            Some((to, Answer::Progress(progress))) if to == client => progress.left.unwrap(),
+            other => panic!("no progress but {other:?}"),
+        }
+    };
+    assert_eq!(told(&mut bench, &mut clients, 1), whole);
+    // A millisecond for each activity.
+    let serves = Span::from_millis(activities.len() as u64);
+    let almost = serves.saturating_sub(Span(1));
+    bench.pass(almost);
+    let less = whole.saturating_sub(almost);
+    assert_eq!(told(&mut bench, &mut clients, 2), less);
+    assert_eq!(told(&mut bench, &mut clients, 1), less);
+    bench.pass(Span(1));
+    assert_eq!(told(&mut bench, &mut clients, 2), whole);
+    assert_eq!(told(&mut bench, &mut clients, 1), whole);
+    // Without watchers nothing is held.
+    bench.pass(Span(1));
+    clients.gone(&mut bench.step(), ClientId(1));
+    clients.gone(&mut bench.step(), ClientId(2));
+    assert_eq!(told(&mut bench, &mut clients, 3), whole);
+}
+
+fn remember(bench: &mut Bench, owner: &str, definition: &str, activity: &str) {
+    let key = Key {
+        owner: owner.to_owned(),
+        definition: definition.to_owned(),
+        activity: activity.to_owned(),
+        class: SizeClass(0),
+    };
+    let seen = Observed::completed(1, Wall(1), Work::from_secs(2));
+    bench.shared.history.observe(&key, &seen);
+}
+
+/// A page of the history of a caller.
+fn page(bench: &mut Bench, caller: Caller, request: Request) -> HistoryPage {
+    let asking = (ClientId(1), 1);
+    let (mut clients, others) = (Clients::default(), Others::default());
+    clients.on_request(&mut bench.step(), others.shown(), asking, (caller, request));
+    match answers(bench).pop() {
+        Some((1, Answer::History(page))) => *page,
+        other => panic!("no page but {other:?}"),
+    }
+}
+
+#[test]
+fn what_activities_took_is_told_in_pages_to_whom_they_belong() {
+    let mut bench = Bench::new(Config::default());
+    let ana = "xav://grid/lab/user/ana";
+    for n in 0..HISTORY_RECORDS_MAX + 5 {
+        remember(&mut bench, ana, "wide", &format!("a{n:05}"));
+    }
+    remember(&mut bench, ana, "next", "a");
+    remember(&mut bench, "", "own", "a");
+    let asks = |definition: Option<&str>, after| Request::History {
+        definition: definition.map(str::to_owned),
+        after,
+    };
+    let first = page(&mut bench, user("ana"), asks(None, None));
+    assert!(first.has_more);
+    assert_eq!(first.records.len(), HISTORY_RECORDS_MAX);
+    let last = first.records.last().unwrap().key.clone();
+    let second = page(&mut bench, user("ana"), asks(None, Some(last.clone())));
+    let named = |page: &HistoryPage| -> Vec<String> {
+        let records = page.records.iter();
+        records.map(|one| one.key.activity.clone()).collect()
+    };
+    let n = HISTORY_RECORDS_MAX;
+    assert_eq!(named(&second)[0], format!("a{:05}", n - 1));
+    assert_eq!((second.records.len(), second.has_more), (6, false));
+    let one = page(&mut bench, user("ana"), asks(Some("next"), None));
+    assert_eq!((named(&one), one.has_more), (vec!["a".to_owned()], false));
+    let local = page(&mut bench, Caller::Local, asks(None, None));
+    assert_eq!(local.records[0].key.definition, "own");
+    // Nobody else is told, be that an administrator or somebody who knows the names.
+    let admin = Identity::new("grid", "lab", Role::Admin, "ana").unwrap();
+    for other in [user("ben"), user("an"), Caller::Holder(admin)] {
+        for request in [asks(None, None), asks(Some("wide"), Some(last.clone()))] {
+            assert_eq!(
+                page(&mut bench, other.clone(), request),
+                HistoryPage::default()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_activities_took_is_forgotten_for_its_owner_alone_and_answered_once_that_is_durable() {
+    let mut bench = Bench::new(Config::default());
+    let ana = "xav://grid/lab/user/ana";
+    remember(&mut bench, ana, "wide", "a");
+    remember(&mut bench, ana, "next", "a");
+    let (mut clients, others) = (Clients::default(), Others::default());
+    let mut forget = |bench: &mut Bench, caller: Caller, definition: Option<&str>| {
+        let request = Request::ForgetHistory(definition.map(str::to_owned));
+        let asking = (ClientId(1), 1);
+        clients.on_request(&mut bench.step(), others.shown(), asking, (caller, request));
+        let effects = std::mem::take(&mut bench.paper.effects);
+        let [Effect::Forget(keys, Some(request))] = effects.as_slice() else {
+            panic!("nothing is answered before it is durable: {effects:?}")
+        };
+        (keys.len(), *request)
+    };
+    assert_eq!(forget(&mut bench, user("ben"), None).0, 0);
+    assert_eq!(forget(&mut bench, Caller::Local, None).0, 0);
+    let (n_keys, request) = forget(&mut bench, user("ana"), Some("wide"));
+    assert_eq!((n_keys, request.n_forgotten), (1, 1));
+    assert!(bench.shared.history.knows(ana, "next"));
+    super::history_forgotten(&mut bench.step(), request, Ok(()));
+    assert_eq!(answers(&mut bench), [(1, Answer::HistoryForgotten(1))]);
+    super::history_forgotten(
+        &mut bench.step(),
+        request,
+        Err("the disk is full".to_owned()),
+    );
+    assert!(refusal(&mut bench).contains("the disk is full"));
+    // A repeat waits for the disk as well.
+    assert_eq!(forget(&mut bench, user("ana"), Some("wide")).0, 0);
+    assert_eq!(forget(&mut bench, user("ana"), None).0, 1);
+}
+
+#[test]
+fn records_of_earlier_epochs_that_have_no_room_are_kept_no_longer() {
+    let mut bench = Bench::new(Config::default());
+    let most = history::TEMPLATES_MAX / 8;
+    let known = (0..=most as u64).map(|n| {
+        let key = Key {
+            owner: "ana".to_owned(),
+            definition: "wide".to_owned(),
+            activity: n.to_string(),
+            class: SizeClass(0),
+        };
+        let mut template = history::Template::default();
+        template.observe(&Observed::completed(1, Wall(n), Work::from_secs(2)));
+        (key, history::Record::Attempts(template))
+    });
+    crate::observe::know(&mut bench.step(), known.collect());
+    let effects = std::mem::take(&mut bench.paper.effects);
+    let [Effect::Forget(gone, None)] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(bench.shared.history.len() + gone.len(), most + 1);
+    assert!(gone.iter().any(|key| key.activity == "0"));
 }
 
 fn tail(of: AttemptId) -> Tail {

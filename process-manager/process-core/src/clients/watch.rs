@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Mono, ProcessId, Span};
 use wire::client::{Answer, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running};
 
-use super::left::{Left, left};
+use super::left::{Left, left, serves_for};
 use super::{Asking, Clients, Shown, tell};
 use crate::dispatch::Commands;
 use crate::limits;
@@ -22,10 +22,6 @@ pub(super) struct Watchers {
     /// The remaining time of each watched process, as it was last counted.
     left: BTreeMap<ProcessId, (Mono, Left)>,
 }
-
-/// The time for which a count of the remaining time serves, for each activity of the process: what a count
-/// costs grows with them, and so it is at most some 0.3 ms a second for all watchers of a process together.
-const COUNTED_FOR: Span = Span::from_millis(1);
 
 /// A client that watches a process.
 #[derive(Debug)]
@@ -58,8 +54,7 @@ impl Watchers {
     /// The remaining time of a process, counted again where the last count is old.
     fn left(&mut self, process: &Process, running: Option<&Commands>, step: &Step<'_>) -> Left {
         let now = step.now.mono;
-        let n_activities = process.definition().activities().len() as u64;
-        let serves_for = Span(COUNTED_FOR.0.saturating_mul(n_activities));
+        let serves_for = serves_for(process);
         let known = self.left.get(&process.id());
         let known = known.filter(|(at, _)| now.since(*at) < serves_for);
         let known = known.filter(|_| !process.phase().has_ended());

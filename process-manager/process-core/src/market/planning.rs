@@ -16,8 +16,9 @@ use super::memory::held_by_others;
 use super::queue::Turn;
 use super::{Demand, Market, Stage};
 use crate::enact::busy::Running;
+use crate::enact::lengths::Lengths;
 use crate::enact::problem::problem;
-use crate::enact::works::{gives_work, knows_work};
+use crate::enact::works::{Works, gives_work, knows_work};
 use crate::io::{Effect, PlanRequest, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
@@ -354,6 +355,17 @@ impl Market {
         }
     }
 
+    /// The duration of a process with the bodies that are expected beyond those in its plan; none where these are
+    /// all. It may use all slots that are offered before they come.
+    fn expected(&self, step: &Step<'_>, known: &Process, makespan: Span) -> Option<Span> {
+        let slots = self.offered().map(|(_, one)| u64::from(one.slots));
+        let slots = slots.sum::<u64>().max(1) as f64;
+        let works = Works::new(known, step.history);
+        let lengths = Lengths::of(known, step.history, &works, slots);
+        let expected = Span::from_seconds_up(makespan.seconds() * lengths.factor());
+        (lengths.expected != lengths.planned).then_some(expected)
+    }
+
     /// Puts a plan in force whose slots are held.
     pub(crate) fn take_plan(
         &mut self,
@@ -374,11 +386,13 @@ impl Market {
             .collect();
         let before = &known.state.plan;
         let event = if before.generation.0 == 0 {
+            let expected = self.expected(step, known, plan.makespan());
             Event::Planned(Box::new(Planned {
                 plan,
                 machines,
                 is_estimate,
                 at: Some(step.now.wall),
+                expected,
             }))
         } else {
             let plan = known.plan_with(&plan, step.now.wall);

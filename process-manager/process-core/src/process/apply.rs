@@ -1,6 +1,6 @@
 //! The fold of a process: each event changes its state, and decides nothing.
 
-use model::{ActivityId, Fault, Plan, ResourceId, Value, Wall};
+use model::{ActivityId, Fault, Plan, ResourceId, Span, Value, Wall};
 
 use crate::process::Process;
 use crate::process::details::Recalled;
@@ -28,11 +28,14 @@ impl Process {
             Event::Planned(planned) => {
                 self.state.planned_from = planned.at;
                 let plan = planned.plan.clone();
-                self.replan(plan, &planned.machines, planned.is_estimate);
+                let expected = planned.expected.unwrap_or(plan.makespan());
+                let expected = planned.is_estimate.then_some(expected);
+                self.replan(plan, &planned.machines, expected);
             }
             Event::Replanned(replanned) => {
                 let plan = replanned.plan(&self.state.plan);
-                self.replan(plan, &replanned.machines, replanned.is_estimate);
+                let expected = replanned.is_estimate.then(|| plan.makespan());
+                self.replan(plan, &replanned.machines, expected);
             }
             Event::Granted { group, holding } => {
                 self.state.holdings.insert(*group, holding.clone());
@@ -81,10 +84,9 @@ impl Process {
         }
     }
 
-    fn replan(&mut self, plan: Plan, machines: &[(ResourceId, String)], is_estimate: bool) {
-        if self.state.planned.is_none() && is_estimate {
-            self.state.planned = Some(plan.makespan());
-        }
+    /// Puts a plan in force; `expected` is its duration where its times are estimates.
+    fn replan(&mut self, plan: Plan, machines: &[(ResourceId, String)], expected: Option<Span>) {
+        self.state.planned = self.state.planned.or(expected);
         self.changed
             .add_entries(&self.state.plan.entries, &plan.entries);
         self.state.plan = plan;

@@ -8,6 +8,7 @@ use model::{ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, Resource
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
+use crate::process::drafted::Drafted;
 use crate::process::readers::Readers;
 use crate::process::slots::NeededSlots;
 use crate::record::ActivityPhase;
@@ -35,6 +36,8 @@ pub(crate) struct Index {
     pub(crate) n_ended: Vec<u32>,
     /// Activities below each controller.
     pub(crate) n_all: Vec<u32>,
+    /// Activities by those of the draft.
+    pub(crate) drafted: Drafted,
     /// The controllers that watchers are shown: those nearest the root, in the order of a breadth-first
     /// walk.
     pub(crate) shown: Vec<NodeId>,
@@ -162,6 +165,8 @@ impl Process {
         }
         if has_ended(phase) && !has_ended(before) {
             self.count_ended(activity.node());
+            let origin = self.definition.origin(activity.node());
+            self.index.drafted.end(origin);
         }
         self.note_left(activity, was_left);
     }
@@ -246,6 +251,7 @@ impl Process {
             cores_max: cores_max.unwrap_or(1),
             n_ended: n_zero.clone(),
             n_all: n_zero,
+            drafted: Drafted::with_nodes(self.definition.draft().nodes.len()),
             shown: shown(&self.definition),
             ..Index::default()
         };
@@ -276,8 +282,11 @@ impl Process {
             if let Some((number, resource)) = self.recomputation_out(activity) {
                 self.index.send((activity, number), resource);
             }
+            let origin = self.definition.origin(activity.node());
+            self.index.drafted.add(origin);
             if has_ended(phase) {
                 self.count_ended(activity.node());
+                self.index.drafted.end(origin);
             }
             self.note_uncopied(activity);
             self.count_all(activity.node());
@@ -313,6 +322,8 @@ impl Process {
         let first = activities.partition_point(|activity| activity.node().index() < n_before);
         for activity in &activities[first..] {
             self.index.totals.waiting += 1;
+            let origin = definition.origin(activity.node());
+            self.index.drafted.add(origin);
             self.count_all(activity.node());
         }
         self.note_items(self.state.expanded.len() - 1);

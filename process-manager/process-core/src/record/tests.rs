@@ -167,6 +167,7 @@ fn events() -> Vec<Event> {
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: true,
             at,
+            expected: None,
         }))
     };
     vec![

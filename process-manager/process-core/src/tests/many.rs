@@ -175,7 +175,8 @@ impl World {
             | Effect::Answer { .. }
             | Effect::Registered(..)
             | Effect::Foreign(..)
-            | Effect::Keep(_) => None,
+            | Effect::Keep(_)
+            | Effect::Forget(..) => None,
         }
     }
 

@@ -114,6 +114,7 @@ impl Bench {
             machines: Vec::new(),
             is_estimate: false,
             at: Some(self.now.wall),
+            expected: None,
         };
         let mut machines: Vec<ResourceId> = places.iter().map(|&(_, resource)| resource).collect();
         machines.sort_unstable();

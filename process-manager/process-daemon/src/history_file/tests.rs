@@ -1,19 +1,11 @@
 use history::{Observed, SizeClass};
-use model::{Bytes, Span, Wall, Work};
+use model::{Wall, Work};
 use tempfile::TempDir;
 
 use super::*;
 
 fn seen(run: u32, seconds: u64) -> Observed {
-    Observed {
-        run,
-        at: Wall(u64::from(run)),
-        work: Work::from_secs(seconds),
-        is_killed: false,
-        cpu: Span::ZERO,
-        wall: Span::from_secs(seconds),
-        peak_memory: Bytes(1),
-    }
+    Observed::completed(run, Wall(u64::from(run)), Work::from_secs(seconds))
 }
 
 fn batch(definition: &str, run: u32, seconds: u64) -> Batch {

@@ -133,7 +133,9 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::LogPart(_)
         | Answer::Machines(_)
         | Answer::Queued(_)
-        | Answer::WhyProcess(_) => {}
+        | Answer::WhyProcess(_)
+        | Answer::History(_)
+        | Answer::HistoryForgotten(_) => {}
     }
     Ok(())
 }

@@ -67,7 +67,10 @@ fn rows_of_the_same_name_are_series_of_their_own() {
 
 #[test]
 fn of_more_series_than_are_told_there_are_means() {
-    let mut read = Read::default();
+    let mut read = Read {
+        n_kept_max: SERIES_TOLD_MAX,
+        ..Read::default()
+    };
     let figures = Figures {
         n_values: 2,
         rmse: Some(3.0),

@@ -35,6 +35,9 @@ pub struct Planned {
     /// When it was put in force: the times of this plan and of all later ones count from here.
     #[n(3)]
     pub at: Option<Wall>,
+    /// The duration with the bodies that were expected beyond those in the plan; none where it is the plan's.
+    #[n(4)]
+    pub expected: Option<Span>,
 }
 
 /// The difference between a plan and the one before.

@@ -266,7 +266,8 @@ impl Bench {
             }
             Effect::ToActivity(_, ToActivity::Tail(_) | ToActivity::ReadLog(_)) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
-            Effect::Registered(..) | Effect::Foreign(..) | Effect::Keep(_) => {}
+            Effect::Registered(..) | Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {
+            }
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
                 self.planned_for.push(request.process);

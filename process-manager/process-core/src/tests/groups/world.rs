@@ -168,7 +168,8 @@ impl World {
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
             | Effect::Registered(..)
-            | Effect::Keep(_) => {}
+            | Effect::Keep(_)
+            | Effect::Forget(..) => {}
         }
     }
 

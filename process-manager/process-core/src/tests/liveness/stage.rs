@@ -226,7 +226,7 @@ impl Stage {
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
             Effect::Answer { .. } => {}
-            Effect::Foreign(..) | Effect::Keep(_) => {}
+            Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {}
             Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
                 let result = schedule::plan(&request.request);
