@@ -1,0 +1,3 @@
+//! Studies of scheduling: graphs, platforms and loads, executed under ideal conditions.
+
+pub mod ideal;
