@@ -24,6 +24,8 @@ pub struct Design {
     pub repetitions: u32,
     /// The numbers of groups, ascending.
     pub groups: Vec<u32>,
+    /// The checksum of the measured loads, where the study has any; 0 else.
+    pub traces: u32,
 }
 
 /// A part of an experiment: the fifteen graphs of a repetition, at one setting and number of groups.
@@ -86,6 +88,7 @@ impl Design {
             seed,
             repetitions,
             groups,
+            traces: 0,
         };
         let values = design.n_units() * design.values_of_unit() as u64;
         if values > VALUES_MAX {
@@ -119,7 +122,15 @@ impl Design {
         }
     }
 
-    fn units_of_repetition(&self) -> u64 {
+    /// The first unit of a setting and number of groups; the others follow at a distance of
+    /// [`Design::units_of_repetition`].
+    pub fn first_unit(&self, setting: usize, groups: u32) -> Option<u64> {
+        let place = self.groups.binary_search(&groups).ok()?;
+        Some((setting * self.groups.len() + place) as u64)
+    }
+
+    /// How many units a repetition has.
+    pub fn units_of_repetition(&self) -> u64 {
         (self.study.settings().len() * self.groups.len()) as u64
     }
 }
@@ -170,6 +181,10 @@ mod tests {
             .map(|u| (u.repetition, u.setting, u.groups))
             .collect::<std::collections::BTreeSet<_>>();
         assert_eq!(different.len(), units.len());
+        for (number, unit) in (0u64..).zip(units).take(6) {
+            assert_eq!(few.first_unit(unit.setting, unit.groups), Some(number));
+        }
+        assert_eq!(few.first_unit(0, 3), None);
     }
 
     #[test]

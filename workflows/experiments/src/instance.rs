@@ -60,8 +60,12 @@ pub enum InstanceError {
 }
 
 impl Source {
-    /// Draws the graphs of an experiment. Traces are needed where the study says so.
-    pub fn new(design: Design, traces: Traces) -> Source {
+    /// Draws the graphs of an experiment. Traces are needed where the study says so, and become a
+    /// part of the design there.
+    pub fn new(mut design: Design, traces: Traces) -> Source {
+        if design.study.needs_traces() {
+            design.traces = traces.checksum();
+        }
         let settings = design.study.settings().into_iter().map(|setting| {
             let graphs = Graphs::drawn(setting.width, design.seed, setting.trees);
             (setting, graphs)

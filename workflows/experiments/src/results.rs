@@ -13,6 +13,7 @@ use thiserror::Error;
 use crate::design::{Design, Unit};
 use crate::graphs::GRAPHS;
 use crate::statistics::Estimate;
+use crate::study::Study;
 
 /// The version of what is drawn and kept; raised whenever the same seed leads to other numbers.
 pub const VERSION: u32 = 1;
@@ -99,6 +100,29 @@ impl Results {
         Ok(read)
     }
 
+    /// Reads all whole repetitions of a text, whichever experiment it is of; nothing where it is of
+    /// none, or damaged.
+    pub fn whole(text: &[u8]) -> Option<Results> {
+        let first = text.split_inclusive(|&byte| byte == b'\n').next()?;
+        let words: Vec<&str> = content(first)?.split(' ').collect();
+        let (["xavantes", "experiment", study, "version", _, "seed", seed], rest) =
+            words.split_at_checked(7)?
+        else {
+            return None;
+        };
+        let ["traces", traces, "groups", groups] = rest else {
+            return None;
+        };
+        let groups = crate::design::parse_groups(groups).ok()?;
+        let mut design = Design::new(Study::named(study)?, seed.parse().ok()?, 1, groups).ok()?;
+        design.traces = traces.parse().ok()?;
+        let n_lines = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let repetitions = n_lines.saturating_sub(1) / design.units_of_repetition();
+        design.repetitions = u32::try_from(repetitions).ok()?;
+        let results = Results::read(&design, text).ok()?.results;
+        (results.n_units() > 0 && results.is_complete()).then_some(results)
+    }
+
     /// The line that a text of results begins with.
     pub fn heading(design: &Design) -> String {
         checked(&first_line(design))
@@ -160,15 +184,15 @@ impl Results {
         figure: impl Fn(&[f64]) -> f64,
     ) -> Estimate {
         let n_columns = self.design.study.columns().len();
+        let Some(first) = self.design.first_unit(setting, groups) else {
+            return Estimate::of(&[]);
+        };
         let units = self.values.chunks_exact(self.design.values_of_unit());
-        let of_point = (0u64..).zip(units).filter(|&(number, _)| {
-            let unit = self.design.unit(number);
-            unit.setting == setting && unit.groups == groups
-        });
+        let of_point = units
+            .skip(first as usize)
+            .step_by(self.design.units_of_repetition() as usize);
         let means: Vec<f64> = of_point
-            .map(|(_, values)| {
-                values.chunks_exact(n_columns).map(&figure).sum::<f64>() / GRAPHS as f64
-            })
+            .map(|values| values.chunks_exact(n_columns).map(&figure).sum::<f64>() / GRAPHS as f64)
             .collect();
         Estimate::of(&means)
     }
@@ -177,9 +201,10 @@ impl Results {
 fn first_line(design: &Design) -> String {
     let groups: Vec<String> = design.groups.iter().map(u32::to_string).collect();
     format!(
-        "xavantes experiment {} version {VERSION} seed {} groups {}",
+        "xavantes experiment {} version {VERSION} seed {} traces {} groups {}",
         design.study.name(),
         design.seed,
+        design.traces,
         groups.join(",")
     )
 }

@@ -11,6 +11,7 @@ pub const VALUES_MAX: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
     machines: Vec<Vec<u8>>,
+    checksum: u32,
 }
 
 /// Why a text is no table of loads.
@@ -64,7 +65,13 @@ impl Traces {
         if machines.is_empty() {
             return Err(TracesError::Nothing { line: 2 });
         }
-        Ok(Traces { machines })
+        let checksum = crc32fast::hash(text.as_bytes());
+        Ok(Traces { machines, checksum })
+    }
+
+    /// The checksum of the text that they were read from; 0 for none.
+    pub fn checksum(&self) -> u32 {
+        self.checksum
     }
 
     /// True if no machine was measured.

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::study::Study;
 
 /// Three repetitions of a study whose numbers are their places.
 fn written() -> (Design, String) {
@@ -40,6 +39,10 @@ fn what_was_written_is_read() {
     let read = Results::read(&more, text.as_bytes()).unwrap();
     assert!(!read.results.is_complete());
     assert_eq!(read.results.n_units(), 6);
+    assert_eq!(Results::whole(text.as_bytes()).unwrap().n_units(), 6);
+    let cut = &text.as_bytes()[..text.len() - 1];
+    assert_eq!(Results::whole(cut).unwrap().n_units(), 4);
+    assert_eq!(Results::whole(b"something else\n"), None);
 }
 
 #[test]
