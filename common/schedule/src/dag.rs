@@ -9,7 +9,7 @@ use thiserror::Error;
 /// A graph without cycles as compressed rows in both directions. Its tasks are numbered by their
 /// *position* in topological order (Kahn's, smallest number of the input first), so that every
 /// edge goes from a lower position to a higher one and passes run forward in memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dag {
     work: Vec<f64>,
     cores: Vec<u32>,

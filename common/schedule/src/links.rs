@@ -7,7 +7,7 @@ use model::{GroupId, Platform};
 /// Latency and bandwidth between the groups of a platform, as dense tables: groups are numbered
 /// from 0 by ascending id. One number more, [`Links::outside`], stands for a machine that is not
 /// of the platform but holds data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     n_groups: u32,
     latency: Vec<f64>,

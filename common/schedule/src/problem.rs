@@ -14,7 +14,7 @@ use crate::memory::Memory;
 
 /// Everything that a scheduler may look at. Machines are numbered by their place in the platform,
 /// which is also the order in which ties between them are broken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     dag: Arc<Dag>,
     hosts: Vec<Host>,

@@ -1,6 +1,8 @@
 //! The ideal executor: a process runs by a policy on machines whose power varies, with exact times,
 //! no overhead and no failure but machines that vanish.
 
+mod executor;
+mod machines;
 mod power;
 
 use std::sync::Arc;
@@ -167,5 +169,5 @@ pub fn execute_setting(
     if !(horizon.is_finite() && horizon > 0.0) {
         return Err(Failure::Horizon(horizon));
     }
-    todo!("the policies follow in the next commits")
+    executor::run(setting, policy, powers, horizon)
 }
