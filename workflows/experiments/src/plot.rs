@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::statistics::Estimate;
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 420.0;
 /// The edges of the area of the curves; the legend is right of it.
 const LEFT: f64 = 76.0;
@@ -14,6 +14,8 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 364.0;
 /// The distance of two lines of the legend.
 const LINE: f64 = 24.0;
+/// The most numbers of the horizontal axis.
+const PLACES_MAX: usize = 12;
 /// Half the size of a marker.
 const MARKER: f64 = 4.0;
 /// Okabe and Ito's colours, which also those tell apart who see few; none is so light that it is
@@ -96,9 +98,23 @@ impl Chart {
         svg
     }
 
+    /// The numbers of the horizontal axis, which are whole: those of the points where they are few.
+    fn places(&self, x: &Axis) -> Vec<f64> {
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        let mut places: Vec<f64> = points.map(|&(x, _)| x).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        match places.len() <= PLACES_MAX {
+            true => places,
+            false => ticks(x.least, x.most, PLACES_MAX as u32, 1.0),
+        }
+    }
+
     /// The grid with the numbers and names of the axes.
     fn frame(&self, svg: &mut String, x: &Axis, y: &Axis) {
-        for value in ticks(y.least, y.most, 7, 0.0) {
+        let marks = ticks(y.least, y.most, 7, 0.0);
+        let digits = marks.iter().map(|&mark| decimals(mark)).max().unwrap_or(0);
+        for value in marks {
             let at = y.place(value);
             let _ = writeln!(
                 svg,
@@ -106,10 +122,10 @@ impl Chart {
                  <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 8.0,
                 at + 4.5,
-                number(value)
+                format_args!("{value:.digits$}")
             );
         }
-        for value in ticks(x.least, x.most, 12, 1.0) {
+        for value in self.places(x) {
             let at = x.place(value);
             let _ = writeln!(
                 svg,
@@ -117,7 +133,7 @@ impl Chart {
                  <text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 BOTTOM + 5.0,
                 BOTTOM + 20.0,
-                number(value)
+                format_args!("{value:.0}")
             );
         }
         let (middle_x, middle_y) = (0.5 * (LEFT + RIGHT), 0.5 * (TOP + BOTTOM));
@@ -294,10 +310,11 @@ fn ticks(least: f64, most: f64, at_most: u32, step_least: f64) -> Vec<f64> {
     (first..=last).map(|number| number as f64 * step).collect()
 }
 
-/// A number of an axis without needless digits.
-fn number(value: f64) -> String {
+/// The digits behind the point that a round number needs, up to three.
+fn decimals(value: f64) -> usize {
     let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    let shown = text.trim_end_matches('0').len();
+    shown - text.find('.').map_or(shown, |point| point + 1)
 }
 
 fn escaped(text: &str) -> String {
@@ -368,14 +385,11 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let texts = |values: Vec<f64>| values.into_iter().map(number).collect::<Vec<_>>();
-        let wanted = ["2", "2.2", "2.4", "2.6", "2.8", "3"];
+        let texts = |values: Vec<f64>| values.iter().map(|v| format!("{v:.1}")).collect::<Vec<_>>();
+        let wanted = ["2.0", "2.2", "2.4", "2.6", "2.8", "3.0"];
         assert_eq!(texts(ticks(1.9, 3.1, 7, 0.0)), wanted);
         assert_eq!(ticks(1.6, 25.4, 12, 1.0).len(), 12);
         assert_eq!(ticks(1.9, 3.1, 12, 1.0), [2.0, 3.0]);
-        assert_eq!(
-            (number(0.25).as_str(), number(20.0).as_str()),
-            ("0.25", "20")
-        );
+        assert_eq!([0.25, 20.0, 1.9].map(decimals), [2, 0, 1]);
     }
 }

@@ -22,9 +22,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// The largest deviation of a number here from the replication's, as a part of that; nothing
-    /// where a difference is so near 0 that a part of it means nothing.
+    /// The largest deviation of a mean here from the replication's, as a part of that; nothing for
+    /// counts and differences, of which small ones deviate by chance by large parts.
     pub fn deviation(&self) -> Option<f64> {
+        if self.decimals < 2 {
+            return None;
+        }
         let parts = self.replication.iter().zip(&self.here);
         let parts = parts.filter(|&(reference, _)| reference.abs() >= 1.0);
         parts

@@ -127,7 +127,7 @@ pub mod runs {
         column("rounds_4", "4 rounds"),
         column("adaptive", "adaptive"),
         column("own", "xavantes"),
-        column("knowing", "plan that knows the powers"),
+        column("knowing", "plan knowing the powers"),
         column("plans_rounds_2", "plans of 2 rounds"),
         column("plans_rounds_3", "plans of 3 rounds"),
         column("plans_rounds_4", "plans of 4 rounds"),
