@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::estimates::Estimates;
-use super::machine::Machine;
+use super::machine::{Machine, Queue};
 use super::policy::{Learning, Policy, PolicyError, Scope, Sizing};
 use super::progress::{Phase, Progress};
 use super::question::{Answer, Question};
@@ -231,10 +231,14 @@ impl Rounds {
         machine.real += now - start;
         machine.nominal_all += nominal;
         machine.real_all += now - start;
+        let queues = self.queues(host);
+        let mut slots = queues[self.slots(task)].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,
-            Sizing::Parts(_) => machine.is_penultimate(),
-            Sizing::Adaptive { .. } => machine.has_idle_slot(),
+            // The task that has just ended was the last but one of its slot (rule A9), or there is
+            // something to send to a slot that has nothing.
+            Sizing::Parts(_) => slots.any(|slot| slot.n_out == 1 || slot.is_starved()),
+            Sizing::Adaptive { .. } => slots.any(|slot| slot.n_out == 0),
         };
         if ends_round {
             self.end_round(host, commands);
@@ -483,8 +487,11 @@ impl Rounds {
             (machine.round, machine.extent)
         };
         for host in 0..self.machines.len() as u32 {
-            let machine = &mut self.machines[host as usize];
-            if host != judged && machine.n_out() == 0 && !machine.unsent.is_empty() {
+            if host == judged || self.machines[host as usize].unsent.is_empty() {
+                continue;
+            }
+            if self.queues(host).iter().any(Queue::is_starved) {
+                let machine = &mut self.machines[host as usize];
                 if machine.round == 0 {
                     machine.extent = extent;
                 }
@@ -495,23 +502,16 @@ impl Rounds {
         self.ask(commands);
     }
 
-    /// Sends what runs before tasks that were sent, on the same slot.
+    /// Sends what precedes tasks that were sent in the order, so that none of these waits for it for
+    /// ever.
     fn send_ahead(&mut self, host: u32, commands: &mut Vec<Command>) {
-        let mut last_sent = vec![None; self.machines[host as usize].slots];
-        for &rank in &self.machines[host as usize].sent {
-            for slot in self.slots_of(rank) {
-                last_sent[slot as usize] = Some(rank);
+        let machine = &self.machines[host as usize];
+        if let Some(&last) = machine.sent.last() {
+            let ranks: Vec<u32> = machine.unsent.range(..last).copied().collect();
+            if !ranks.is_empty() {
+                let tasks = self.mark_sent(host, &ranks);
+                commands.push(Command::SendAhead { host, tasks });
             }
-        }
-        let unsent = self.machines[host as usize].unsent.iter().copied();
-        let ahead = unsent.filter(|&rank| {
-            let mut slots = self.slots_of(rank);
-            slots.any(|slot| last_sent[slot as usize].is_some_and(|sent| rank < sent))
-        });
-        let ranks: Vec<u32> = ahead.collect();
-        if !ranks.is_empty() {
-            let tasks = self.mark_sent(host, &ranks);
-            commands.push(Command::SendAhead { host, tasks });
         }
     }
 
@@ -540,45 +540,68 @@ impl Rounds {
         let round = machine.round.min(parts);
         let until = estimates.makespan() * f64::from(round) / f64::from(parts);
         let eft = |rank: u32| estimates.eft[self.setting.order[rank as usize] as usize];
-        let mut sent: Vec<u32> = Vec::new();
-        // A slot runs its tasks in order, so the first one that ends too late ends the round there.
-        let mut is_over = vec![false; machine.slots];
-        let mut late = Vec::new();
-        for &rank in &machine.unsent {
-            let in_time = !less(until, eft(rank));
-            let is_first = sent.is_empty() && machine.sent.is_empty() && late.is_empty();
-            let blocked = self.slots_of(rank).any(|slot| is_over[slot as usize]);
-            if (in_time || is_first) && !blocked {
-                sent.push(rank);
-            } else {
-                self.slots_of(rank)
-                    .for_each(|slot| is_over[slot as usize] = true);
-                late.push(rank);
+        let unsent: Vec<u32> = machine.unsent.iter().copied().collect();
+        // All that precedes a sent task is sent too: it might wait for that.
+        let in_time = unsent.iter().rposition(|&rank| !less(until, eft(rank)));
+        let mut count = in_time.map_or(0, |last| last + 1);
+        // A round of one task would leave the machine idle while it is judged.
+        let mut queues = self.queues(host);
+        for (place, &rank) in unsent.iter().enumerate() {
+            let task = self.setting.order[rank as usize];
+            let slots = &mut queues[self.slots(task)];
+            if slots.iter().any(|slot| slot.n_out < 2) {
+                count = count.max(place + 1);
             }
+            slots.iter_mut().for_each(|slot| slot.n_out += 1);
         }
-        let lacking = (machine.slots + 1).saturating_sub(machine.n_out() + sent.len());
-        sent.extend(late.into_iter().take(lacking));
-        sent.sort_unstable();
-        sent
+        unsent[..count].to_vec()
     }
 
     /// Algorithm 7's M: the first task, then further ones as long as the sum of weights is not above
-    /// the extent of the round (rule A14), for each idle slot.
+    /// the extent of the round (rule A14). Where several slots are idle each gets its first task, and
+    /// the extent is that of all.
     fn adaptive_round(&self, host: u32) -> Vec<u32> {
         let machine = &self.machines[host as usize];
-        let idle = machine.slots.saturating_sub(machine.n_out()).max(1);
-        let extent = machine.extent * idle as f64;
-        let mut sum = 0.0;
-        let mut sent: Vec<u32> = Vec::new();
-        for &rank in &machine.unsent {
+        let unsent: Vec<u32> = machine.unsent.iter().copied().collect();
+        let mut queues = self.queues(host);
+        let n_idle = queues.iter().filter(|slot| slot.is_starved()).count();
+        let extent = machine.extent * n_idle.max(1) as f64;
+        let (mut sum, mut count, mut is_full) = (0.0, 0, false);
+        for (place, &rank) in unsent.iter().enumerate() {
             let task = self.setting.order[rank as usize];
             sum += self.progress.duration(&self.setting, task, host);
-            if sent.len() >= idle && less(extent, sum) {
-                break;
+            is_full |= less(extent, sum);
+            let slots = &mut queues[self.slots(task)];
+            if !is_full || slots.iter().any(|slot| slot.n_out == 0) {
+                count = place + 1;
             }
-            sent.push(rank);
+            slots.iter_mut().for_each(|slot| slot.n_out += 1);
         }
-        sent
+        unsent[..count].to_vec()
+    }
+
+    /// By slot of a machine: how many tasks it was sent and how many not.
+    fn queues(&self, host: u32) -> Vec<Queue> {
+        let machine = &self.machines[host as usize];
+        let mut queues = vec![Queue::default(); machine.slots];
+        let sent = machine.sent.iter();
+        let sent = sent.map(|&rank| self.setting.order[rank as usize]);
+        for task in sent.chain(machine.running.iter().copied()) {
+            let slots = &mut queues[self.slots(task)];
+            slots.iter_mut().for_each(|slot| slot.n_out += 1);
+        }
+        for &rank in &machine.unsent {
+            let task = self.setting.order[rank as usize];
+            let slots = &mut queues[self.slots(task)];
+            slots.iter_mut().for_each(|slot| slot.n_unsent += 1);
+        }
+        queues
+    }
+
+    /// The slots of its machine that a task holds.
+    fn slots(&self, task: u32) -> std::ops::Range<usize> {
+        let slot = self.progress.slot[task as usize] as usize;
+        slot..slot + self.setting.problem().dag().cores(task) as usize
     }
 
     fn mark_sent(&mut self, host: u32, ranks: &[u32]) -> Vec<u32> {
@@ -598,13 +621,6 @@ impl Rounds {
 
     fn wake(&mut self, commands: &mut Vec<Command>) {
         let _ = commands;
-    }
-
-    /// The slots of a task's machine that it holds.
-    fn slots_of(&self, rank: u32) -> std::ops::Range<u32> {
-        let task = self.setting.order[rank as usize];
-        let slot = self.progress.slot[task as usize];
-        slot..slot + self.setting.problem().dag().cores(task)
     }
 
     fn knows(&self, task: u32) -> bool {

@@ -30,25 +30,9 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Sent tasks that have not ended.
-    pub(super) fn n_out(&self) -> usize {
-        self.sent.len() + self.running.len()
-    }
-
     /// All tasks that have not started, sent or not, by place in the order.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u32> {
         self.unsent.iter().chain(&self.sent).copied()
-    }
-
-    /// True if the task that has just ended was the last but one of each slot (rule A9), or if there
-    /// is something to send to a slot that has nothing.
-    pub(super) fn is_penultimate(&self) -> bool {
-        self.n_out() == self.slots || (self.n_out() < self.slots && !self.unsent.is_empty())
-    }
-
-    /// True if a slot has nothing to run.
-    pub(super) fn has_idle_slot(&self) -> bool {
-        self.n_out() < self.slots
     }
 
     /// The number and extent of the next round (Algorithm 6).
@@ -62,5 +46,20 @@ impl Machine {
                 self.extent = self.extent * performance + grown;
             }
         }
+    }
+}
+
+/// The tasks of one slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    /// Tasks that were sent and have not ended.
+    pub(super) n_out: usize,
+    pub(super) n_unsent: usize,
+}
+
+impl Queue {
+    /// True if it has nothing to do and could have.
+    pub(super) fn is_starved(&self) -> bool {
+        self.n_out == 0 && self.n_unsent > 0
     }
 }
