@@ -11,11 +11,14 @@
 
 mod engine;
 mod estimates;
+mod judging;
 mod machine;
+mod moving;
 mod policy;
 mod progress;
 mod question;
 mod setting;
+mod sizes;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
 pub use policy::{

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::estimates::Estimates;
 use super::machine::Machine;
-use super::policy::{Learning, Policy, PolicyError, Scope, Sizing};
+use super::moving::Open;
+use super::policy::{Policy, PolicyError, Sizing};
 use super::progress::{Phase, Progress};
 use super::question::{Answer, Question};
 use super::setting::Setting;
-use crate::order::less;
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,27 +99,20 @@ pub struct Judgement {
 /// The rounds of one process. It is plain data: the same observations give the same commands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
-    setting: Arc<Setting>,
-    policy: Policy,
-    progress: Progress,
-    machines: Vec<Machine>,
+    pub(super) setting: Arc<Setting>,
+    pub(super) policy: Policy,
+    pub(super) progress: Progress,
+    pub(super) machines: Vec<Machine>,
     /// By task: seconds that it was expected to take when it started.
-    expected: Vec<f64>,
-    n_questions: u64,
-    open: Option<Open>,
+    pub(super) expected: Vec<f64>,
+    /// By task: when it is judged if it still runs then.
+    pub(super) overdue_at: Vec<f64>,
+    pub(super) n_questions: u64,
+    pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
-    pending: BTreeSet<u32>,
-    wake_at: f64,
-}
-
-/// A question that is not settled.
-#[derive(Clone, Debug, PartialEq)]
-struct Open {
-    number: u64,
-    host: u32,
-    answer: Option<Answer>,
-    /// Tasks to be retracted before the answer comes into force.
-    awaited: BTreeSet<u32>,
+    pub(super) pending: BTreeSet<u32>,
+    /// When the engine has asked to be woken.
+    pub(super) wake_at: f64,
 }
 
 impl Rounds {
@@ -128,28 +120,32 @@ impl Rounds {
     pub fn new(setting: Arc<Setting>, policy: Policy) -> Result<Rounds, PolicyError> {
         policy.check()?;
         let problem = setting.problem();
-        let mut machines = vec![Machine::default(); problem.hosts().len()];
-        for (machine, host) in machines.iter_mut().zip(problem.hosts()) {
-            machine.slots = host.slots as usize;
-        }
+        let hosts = problem.hosts().iter();
+        let machines = hosts.map(|host| Machine::new(host.slots as usize));
         let progress = Progress::new(&setting);
-        for task in problem.dag().tasks().filter(|&t| !problem.dag().is_gate(t)) {
-            let machine = &mut machines[progress.host[task as usize] as usize];
-            machine.unsent.insert(setting.rank(task));
-            machine.extent = setting.mean_weight;
-            machine.round = 1;
-        }
-        Ok(Rounds {
-            expected: vec![0.0; progress.phase.len()],
+        let n_tasks = progress.phase.len();
+        let mut rounds = Rounds {
+            expected: vec![0.0; n_tasks],
+            overdue_at: vec![f64::INFINITY; n_tasks],
+            machines: machines.collect(),
             setting,
             policy,
             progress,
-            machines,
             n_questions: 0,
             open: None,
             pending: BTreeSet::new(),
             wake_at: f64::INFINITY,
-        })
+        };
+        for task in 0..n_tasks as u32 {
+            if !rounds.is_gate(task) {
+                let slots = rounds.slots(task);
+                let machine = &mut rounds.machines[rounds.progress.host[task as usize] as usize];
+                machine.came(rounds.setting.rank(task), slots);
+                machine.extent = rounds.setting.mean_weight;
+                machine.round = 1;
+            }
+        }
+        Ok(rounds)
     }
 
     /// Takes in what has happened and tells what to do. Observations that do not fit the state, such
@@ -197,13 +193,12 @@ impl Rounds {
         }
         let host = self.progress.host[task as usize];
         self.progress.phase[task as usize] = Phase::Running(self.progress.now);
-        self.expected[task as usize] = self.progress.duration(&self.setting, task, host);
-        let machine = &mut self.machines[host as usize];
-        let rank = self.setting.rank(task);
-        machine.unsent.remove(&rank);
-        machine.sent.remove(&rank);
-        if !self.setting.problem().dag().is_gate(task) {
-            machine.running.insert(task);
+        if !self.is_gate(task) {
+            let expected = self.progress.duration(&self.setting, task, host);
+            self.expected[task as usize] = expected;
+            self.overdue_at[task as usize] = self.overdue_from(expected);
+            let (rank, slots) = (self.setting.rank(task), self.slots(task));
+            self.machines[host as usize].has_started(task, rank, slots);
         }
         self.answered(task, commands);
     }
@@ -220,21 +215,25 @@ impl Rounds {
         self.started(task, commands);
         let now = self.progress.now;
         self.progress.phase[task as usize] = Phase::Ended(now);
-        if self.setting.problem().dag().is_gate(task) {
+        if self.is_gate(task) {
             return;
         }
         let host = self.progress.host[task as usize];
         let nominal = self.setting.problem().duration(task, host);
+        let slots = self.slots(task);
         let machine = &mut self.machines[host as usize];
-        machine.running.remove(&task);
+        machine.has_ended(task, slots.clone());
         machine.expected += self.expected[task as usize];
         machine.real += now - start;
         machine.nominal_all += nominal;
         machine.real_all += now - start;
+        let mut slots = machine.queues()[slots].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,
-            Sizing::Parts(_) => machine.is_penultimate(),
-            Sizing::Adaptive { .. } => machine.has_idle_slot(),
+            // The task that has just ended was the last but one of its slot (rule A9), or there is
+            // something to send to a slot that has nothing.
+            Sizing::Parts(_) => slots.any(|slot| slot.n_out == 1 || slot.is_starved()),
+            Sizing::Adaptive { .. } => slots.any(|slot| slot.n_out == 0),
         };
         if ends_round {
             self.end_round(host, commands);
@@ -249,362 +248,34 @@ impl Rounds {
             return;
         }
         let machine = &mut self.machines[host as usize];
-        for task in std::mem::take(&mut machine.running) {
+        let running = machine.running().iter().copied();
+        let sent = machine.sent().iter();
+        let sent = sent.map(|&rank| self.setting.order[rank as usize]);
+        let lost: Vec<u32> = running.chain(sent).collect();
+        machine.has_vanished();
+        for &task in &lost {
             self.progress.phase[task as usize] = Phase::Waiting;
-            machine.unsent.insert(self.setting.rank(task));
+            let (rank, slots) = (self.setting.rank(task), self.slots(task));
+            self.machines[host as usize].came(rank, slots);
         }
-        let sent = std::mem::take(&mut machine.sent);
-        machine.unsent.extend(&sent);
         // Nothing on it can start any more, as if all of it were retracted.
-        let awaited = self.open.iter().flat_map(|open| &open.awaited).copied();
-        let lost: Vec<u32> = awaited
-            .filter(|&task| self.progress.host[task as usize] == host)
-            .collect();
         for task in lost {
             self.answered(task, commands);
         }
         match self.policy.sizing {
             Sizing::Whole => {}
-            Sizing::Parts(_) | Sizing::Adaptive { .. } => {
-                self.pending.insert(host);
-                self.ask(commands);
-            }
+            Sizing::Parts(_) | Sizing::Adaptive { .. } => self.want_plan(host, commands),
         }
     }
 
-    /// Judges a round and opens the next one.
-    fn end_round(&mut self, host: u32, commands: &mut Vec<Command>) {
-        let machine = &mut self.machines[host as usize];
-        let (expected, real) = (machine.expected, machine.real);
-        (machine.expected, machine.real) = (0.0, 0.0);
-        let judgement = self.judge(host, expected, real);
-        self.machines[host as usize].next_round(self.policy.sizing, &judgement);
-        self.after(judgement, commands);
-        if self.open.as_ref().is_none_or(|open| open.host != host) {
-            self.send(host, commands);
-        }
+    /// The slots of its machine that a task holds.
+    pub(super) fn slots(&self, task: u32) -> std::ops::Range<usize> {
+        let slot = self.progress.slot[task as usize] as usize;
+        slot..slot + self.setting.problem().dag().cores(task) as usize
     }
 
-    /// Judges what took so long, and learns from it.
-    fn judge(&mut self, host: u32, expected: f64, real: f64) -> Judgement {
-        let is_loss = less((1.0 + self.policy.threshold) * expected, real);
-        let performance = if real > 0.0 { expected / real } else { 1.0 };
-        let factor = &mut self.progress.factor[host as usize];
-        match self.policy.learning {
-            Learning::LastRound if is_loss => *factor *= performance,
-            Learning::LastRound => {}
-            Learning::Damped { mean_weights } => {
-                let machine = &self.machines[host as usize];
-                let weight = mean_weights * self.setting.mean_weight;
-                if machine.real_all + weight > 0.0 {
-                    *factor = (machine.nominal_all + weight) / (machine.real_all + weight);
-                }
-            }
-        }
-        Judgement {
-            host,
-            expected,
-            real,
-            performance,
-            is_loss,
-            factor: *factor,
-        }
-    }
-
-    /// Tells of a judgement, and asks for a plan if it is a loss.
-    fn after(&mut self, judgement: Judgement, commands: &mut Vec<Command>) {
-        commands.push(Command::Judged(judgement));
-        if judgement.is_loss {
-            self.pending.insert(judgement.host);
-            self.ask(commands);
-        }
-    }
-
-    /// Asks for the plan of a machine that waits for one, if there is no open question.
-    fn ask(&mut self, commands: &mut Vec<Command>) {
-        while self.open.is_none()
-            && let Some(host) = self.pending.pop_first()
-        {
-            let movable = self.movable(host);
-            if movable.is_empty() {
-                continue;
-            }
-            self.n_questions += 1;
-            let question = Question {
-                number: self.n_questions,
-                movable,
-                progress: self.progress.clone(),
-            };
-            self.open = Some(Open {
-                number: question.number,
-                host,
-                answer: None,
-                awaited: BTreeSet::new(),
-            });
-            commands.push(Command::Plan(question));
-        }
-    }
-
-    /// The tasks that may move when a machine was slow, in order; none if only gates are left, which
-    /// go along with what is around them.
-    fn movable(&self, host: u32) -> Vec<u32> {
-        let machines = match self.policy.scope {
-            Scope::Machine => &self.machines[host as usize..=host as usize],
-            Scope::All => &self.machines[..],
-        };
-        let mut ranks: Vec<u32> = machines.iter().flat_map(Machine::waiting).collect();
-        if ranks.is_empty() {
-            return Vec::new();
-        }
-        let dag = self.setting.problem().dag();
-        let gates = dag.tasks().filter(|&task| dag.is_gate(task));
-        let gates = gates.filter(|&task| {
-            let is_here = match self.policy.scope {
-                Scope::Machine => self.progress.host[task as usize] == host,
-                Scope::All => true,
-            };
-            is_here && self.progress.is_waiting(task)
-        });
-        ranks.extend(gates.map(|task| self.setting.rank(task)));
-        ranks.sort_unstable();
-        let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
-        tasks.collect()
-    }
-
-    /// Retracts what a plan moves, if the plan is kept.
-    fn planned(&mut self, answer: Answer, commands: &mut Vec<Command>) {
-        let Some(open) = &mut self.open else {
-            return;
-        };
-        if open.number != answer.number || open.answer.is_some() || !answer.fits(&self.setting) {
-            return;
-        }
-        let host = open.host;
-        let pays = match self.policy.gain_least {
-            None => true,
-            Some(least) => less(answer.after, (1.0 - least) * answer.before),
-        };
-        // A machine that has vanished finishes nothing: any plan is better.
-        if !pays && !self.progress.gone[host as usize] {
-            self.open = None;
-            let kept = false;
-            commands.push(Command::Replanned { host, answer, kept });
-            self.settled(host, commands);
-            return;
-        }
-        let mut recalled = BTreeSet::new();
-        for (task, to, _) in answer.moves(&self.setting) {
-            let from = self.progress.host[task as usize];
-            let is_sent = self.machines[from as usize]
-                .sent
-                .contains(&self.setting.rank(task));
-            if from != to && self.progress.is_waiting(task) && is_sent {
-                recalled.insert((from, self.setting.rank(task)));
-            }
-        }
-        for host in 0..self.machines.len() as u32 {
-            let ranks = recalled.range((host, 0)..=(host, u32::MAX));
-            let tasks = ranks.map(|&(_, rank)| self.setting.order[rank as usize]);
-            let tasks: Vec<u32> = tasks.collect();
-            if !tasks.is_empty() {
-                open.awaited.extend(&tasks);
-                commands.push(Command::Retract { host, tasks });
-            }
-        }
-        open.answer = Some(answer);
-        self.put_in_force(commands);
-    }
-
-    fn retracted(&mut self, task: u32, commands: &mut Vec<Command>) {
-        let awaited = self
-            .open
-            .as_ref()
-            .is_some_and(|open| open.awaited.contains(&task));
-        if awaited && self.progress.is_waiting(task) {
-            let machine = &mut self.machines[self.progress.host[task as usize] as usize];
-            let rank = self.setting.rank(task);
-            if machine.sent.remove(&rank) {
-                machine.unsent.insert(rank);
-            }
-            self.answered(task, commands);
-        }
-    }
-
-    /// A task that may have been asked back is known to be retracted or to have started.
-    fn answered(&mut self, task: u32, commands: &mut Vec<Command>) {
-        if let Some(open) = &mut self.open
-            && open.awaited.remove(&task)
-        {
-            self.put_in_force(commands);
-        }
-    }
-
-    /// Moves tasks once everything that moves is retracted.
-    fn put_in_force(&mut self, commands: &mut Vec<Command>) {
-        let is_settled = |open: &mut Open| open.answer.is_some() && open.awaited.is_empty();
-        let Some(Open { host, answer, .. }) = self.open.take_if(is_settled) else {
-            return;
-        };
-        let Some(answer) = answer else {
-            return;
-        };
-        let mut came = BTreeSet::new();
-        for (task, to, slot) in answer.moves(&self.setting) {
-            if !self.progress.is_waiting(task) || self.progress.gone[to as usize] {
-                continue;
-            }
-            let from = self.progress.host[task as usize];
-            self.progress.host[task as usize] = to;
-            self.progress.slot[task as usize] = slot;
-            if from != to {
-                self.progress.since[task as usize] = self.progress.now;
-            }
-            let rank = self.setting.rank(task);
-            if self.machines[from as usize].unsent.remove(&rank) {
-                self.machines[to as usize].unsent.insert(rank);
-                came.insert(to);
-            }
-        }
-        self.progress.controllers.clone_from(&answer.controllers);
-        let kept = true;
-        commands.push(Command::Replanned { host, answer, kept });
-        for to in came {
-            self.send_ahead(to, commands);
-        }
-        self.settled(host, commands);
-    }
-
-    /// Opens rounds when a question is settled: of the machine that was judged, then of all others
-    /// that have tasks and nothing to do.
-    fn settled(&mut self, judged: u32, commands: &mut Vec<Command>) {
-        self.send(judged, commands);
-        let (round, extent) = {
-            let machine = &self.machines[judged as usize];
-            (machine.round, machine.extent)
-        };
-        for host in 0..self.machines.len() as u32 {
-            let machine = &mut self.machines[host as usize];
-            if host != judged && machine.n_out() == 0 && !machine.unsent.is_empty() {
-                if machine.round == 0 {
-                    machine.extent = extent;
-                }
-                machine.round = machine.round.max(round);
-                self.send(host, commands);
-            }
-        }
-        self.ask(commands);
-    }
-
-    /// Sends what runs before tasks that were sent, on the same slot.
-    fn send_ahead(&mut self, host: u32, commands: &mut Vec<Command>) {
-        let mut last_sent = vec![None; self.machines[host as usize].slots];
-        for &rank in &self.machines[host as usize].sent {
-            for slot in self.slots_of(rank) {
-                last_sent[slot as usize] = Some(rank);
-            }
-        }
-        let unsent = self.machines[host as usize].unsent.iter().copied();
-        let ahead = unsent.filter(|&rank| {
-            let mut slots = self.slots_of(rank);
-            slots.any(|slot| last_sent[slot as usize].is_some_and(|sent| rank < sent))
-        });
-        let ranks: Vec<u32> = ahead.collect();
-        if !ranks.is_empty() {
-            let tasks = self.mark_sent(host, &ranks);
-            commands.push(Command::SendAhead { host, tasks });
-        }
-    }
-
-    /// Opens the next round of a machine.
-    fn send(&mut self, host: u32, commands: &mut Vec<Command>) {
-        let machine = &self.machines[host as usize];
-        if machine.unsent.is_empty() || self.progress.gone[host as usize] {
-            return;
-        }
-        let ranks = match self.policy.sizing {
-            Sizing::Whole => machine.unsent.iter().copied().collect(),
-            Sizing::Parts(parts) => self.part(host, parts),
-            Sizing::Adaptive { .. } => self.adaptive_round(host),
-        };
-        if !ranks.is_empty() {
-            let tasks = self.mark_sent(host, &ranks);
-            let round = self.machines[host as usize].round;
-            commands.push(Command::Send { host, round, tasks });
-        }
-    }
-
-    /// Algorithm 5's N: what is estimated to end in this part of the makespan (rules A9 and A17).
-    fn part(&self, host: u32, parts: u32) -> Vec<u32> {
-        let machine = &self.machines[host as usize];
-        let estimates = Estimates::new(&self.setting, &self.progress, &[]);
-        let round = machine.round.min(parts);
-        let until = estimates.makespan() * f64::from(round) / f64::from(parts);
-        let eft = |rank: u32| estimates.eft[self.setting.order[rank as usize] as usize];
-        let mut sent: Vec<u32> = Vec::new();
-        // A slot runs its tasks in order, so the first one that ends too late ends the round there.
-        let mut is_over = vec![false; machine.slots];
-        let mut late = Vec::new();
-        for &rank in &machine.unsent {
-            let in_time = !less(until, eft(rank));
-            let is_first = sent.is_empty() && machine.sent.is_empty() && late.is_empty();
-            let blocked = self.slots_of(rank).any(|slot| is_over[slot as usize]);
-            if (in_time || is_first) && !blocked {
-                sent.push(rank);
-            } else {
-                self.slots_of(rank)
-                    .for_each(|slot| is_over[slot as usize] = true);
-                late.push(rank);
-            }
-        }
-        let lacking = (machine.slots + 1).saturating_sub(machine.n_out() + sent.len());
-        sent.extend(late.into_iter().take(lacking));
-        sent.sort_unstable();
-        sent
-    }
-
-    /// Algorithm 7's M: the first task, then further ones as long as the sum of weights is not above
-    /// the extent of the round (rule A14), for each idle slot.
-    fn adaptive_round(&self, host: u32) -> Vec<u32> {
-        let machine = &self.machines[host as usize];
-        let idle = machine.slots.saturating_sub(machine.n_out()).max(1);
-        let extent = machine.extent * idle as f64;
-        let mut sum = 0.0;
-        let mut sent: Vec<u32> = Vec::new();
-        for &rank in &machine.unsent {
-            let task = self.setting.order[rank as usize];
-            sum += self.progress.duration(&self.setting, task, host);
-            if sent.len() >= idle && less(extent, sum) {
-                break;
-            }
-            sent.push(rank);
-        }
-        sent
-    }
-
-    fn mark_sent(&mut self, host: u32, ranks: &[u32]) -> Vec<u32> {
-        let machine = &mut self.machines[host as usize];
-        for rank in ranks {
-            machine.unsent.remove(rank);
-            machine.sent.insert(*rank);
-        }
-        let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
-        tasks.collect()
-    }
-
-    fn due(&mut self, commands: &mut Vec<Command>) {
-        self.wake_at = f64::INFINITY;
-        let _ = commands;
-    }
-
-    fn wake(&mut self, commands: &mut Vec<Command>) {
-        let _ = commands;
-    }
-
-    /// The slots of a task's machine that it holds.
-    fn slots_of(&self, rank: u32) -> std::ops::Range<u32> {
-        let task = self.setting.order[rank as usize];
-        let slot = self.progress.slot[task as usize];
-        slot..slot + self.setting.problem().dag().cores(task)
+    pub(super) fn is_gate(&self, task: u32) -> bool {
+        self.setting.problem().dag().is_gate(task)
     }
 
     fn knows(&self, task: u32) -> bool {

@@ -115,7 +115,7 @@ impl Executor<'_> {
         let (time, now) = (self.now, self.now);
         match command {
             Command::Send { host, round, tasks } => {
-                self.machines.take(host, &tasks, self.rounds.progress());
+                self.machines.take(host, &tasks);
                 self.events.push(Event::Send {
                     time,
                     host,
@@ -125,7 +125,7 @@ impl Executor<'_> {
                 Vec::new()
             }
             Command::SendAhead { host, tasks } => {
-                self.machines.take(host, &tasks, self.rounds.progress());
+                self.machines.take(host, &tasks);
                 Vec::new()
             }
             Command::Retract { host, tasks } => {

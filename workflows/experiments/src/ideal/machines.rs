@@ -22,20 +22,17 @@ pub(super) struct Machines<'a> {
 }
 
 struct HostState {
-    slots: Vec<Slot>,
+    /// Tasks that were sent and have not started, by their rank, the next one last. A task that is
+    /// planned again may get another slot while it waits.
+    queue: Vec<u32>,
+    /// By slot: true if a task runs on it.
+    busy: Vec<bool>,
     /// The next start, if there is one, and whether it has to be found again.
     next_start: Option<(f64, u32)>,
     is_stale: bool,
     /// Tasks that run, with their ends.
     running: Vec<(f64, u32)>,
     gone_at: f64,
-}
-
-#[derive(Clone, Default)]
-struct Slot {
-    /// Tasks that were sent and have not started, by their rank, the next one last.
-    queue: Vec<u32>,
-    is_busy: bool,
 }
 
 /// What happens next. At the same time starts come before ends, and lower machines first (rule A18).
@@ -55,7 +52,8 @@ impl<'a> Machines<'a> {
             .iter()
             .enumerate()
             .map(|(number, host)| HostState {
-                slots: vec![Slot::default(); host.slots as usize],
+                queue: Vec::new(),
+                busy: vec![false; host.slots as usize],
                 next_start: None,
                 is_stale: false,
                 running: Vec::new(),
@@ -123,27 +121,23 @@ impl<'a> Machines<'a> {
         (time <= now).then_some(task)
     }
 
-    /// Queues tasks on the slots that they were given.
-    pub(super) fn take(&mut self, host: u32, tasks: &[u32], progress: &Progress) {
+    /// Queues tasks.
+    pub(super) fn take(&mut self, host: u32, tasks: &[u32]) {
         let setting = self.setting;
         let state = &mut self.hosts[host as usize];
         state.is_stale = true;
         for &task in tasks {
-            for slot in slots(setting.problem(), progress, task) {
-                let queue = &mut state.slots[slot as usize].queue;
-                let later = |&other: &u32| setting.rank(other) > setting.rank(task);
-                queue.insert(queue.partition_point(later), task);
-            }
+            let later = |&other: &u32| setting.rank(other) > setting.rank(task);
+            let place = state.queue.partition_point(later);
+            state.queue.insert(place, task);
         }
     }
 
-    /// Takes a task out of the queues of its machine.
+    /// Takes a task out of the queue of its machine.
     pub(super) fn give_back(&mut self, host: u32, task: u32) {
         let state = &mut self.hosts[host as usize];
         state.is_stale = true;
-        for slot in &mut state.slots {
-            slot.queue.retain(|&other| other != task);
-        }
+        state.queue.retain(|&other| other != task);
     }
 
     /// All times may be others, because tasks or controllers have moved.
@@ -165,11 +159,14 @@ impl<'a> Machines<'a> {
             finish: f64::INFINITY,
         };
         let state = &mut self.hosts[host as usize];
+        let place = state.queue.iter().rposition(|&other| other == task);
+        state
+            .queue
+            .remove(place.expect("only what was sent is started"));
         for slot in slots(problem, progress, task) {
-            let slot = &mut state.slots[slot as usize];
-            assert_eq!(slot.queue.pop(), Some(task), "tasks start in order");
-            assert!(!slot.is_busy, "a slot runs one task at a time");
-            slot.is_busy = true;
+            let is_busy = &mut state.busy[slot as usize];
+            assert!(!*is_busy, "a slot runs one task at a time");
+            *is_busy = true;
         }
         let nominal = problem.duration(task, host);
         let finish = match self.powers {
@@ -190,8 +187,12 @@ impl<'a> Machines<'a> {
         state.running.retain(|&(_, other)| other != task);
         state.is_stale = true;
         for slot in slots(problem, progress, task) {
-            state.slots[slot as usize].is_busy = false;
+            state.busy[slot as usize] = false;
         }
+        assert_eq!(
+            progress.host[task as usize], host,
+            "what has started stays where it is"
+        );
         self.check_work(host, task, now);
         self.ended(task, now, progress);
     }
@@ -215,7 +216,8 @@ impl<'a> Machines<'a> {
             let ran = &mut self.ran[task as usize];
             (ran.start, ran.finish) = (f64::INFINITY, f64::INFINITY);
         }
-        state.slots.fill(Slot::default());
+        state.queue.clear();
+        state.busy.fill(false);
         state.next_start = None;
     }
 
@@ -229,19 +231,16 @@ impl<'a> Machines<'a> {
     /// The tasks of a task's slots that run or come before it.
     pub(super) fn before(&self, host: u32, task: u32, progress: &Progress) -> Option<u32> {
         let state = &self.hosts[host as usize];
-        let of = slots(self.setting.problem(), progress, task);
-        for slot in of.clone() {
-            let queue = &state.slots[slot as usize].queue;
-            if let Some(&first) = queue.last().filter(|&&first| first != task) {
-                return Some(first);
-            }
-        }
+        let problem = self.setting.problem();
+        let of = slots(problem, progress, task);
         let overlaps = |other: u32| {
-            let other = slots(self.setting.problem(), progress, other);
+            let other = slots(problem, progress, other);
             other.start < of.end && of.start < other.end
         };
-        let mut running = state.running.iter().map(|&(_, other)| other);
-        running.find(|&other| overlaps(other))
+        let running = state.running.iter().map(|&(_, other)| other);
+        let queued = state.queue.iter().rev().copied();
+        let queued = queued.take_while(|&other| self.setting.rank(other) < self.setting.rank(task));
+        running.chain(queued).find(|&other| overlaps(other))
     }
 
     /// When the data of a task is on its machine: each message leaves when its task has ended and this
@@ -262,28 +261,26 @@ impl<'a> Machines<'a> {
 
     fn find_start(&mut self, host: u32, progress: &Progress) {
         let state = &self.hosts[host as usize];
+        let problem = self.setting.problem();
+        let ready = problem.ready(host);
         let mut best: Option<(f64, u32)> = None;
-        let mut number = 0;
-        for slot in &state.slots {
-            number += 1;
-            let Some(&task) = slot.queue.last() else {
-                continue;
-            };
-            let own = slots(self.setting.problem(), progress, task);
-            // A task of several slots is looked at once, from its lowest one.
-            let is_lowest = own.start + 1 == number;
-            let is_free = |slot: u32| {
-                let slot = &state.slots[slot as usize];
-                !slot.is_busy && slot.queue.last() == Some(&task)
-            };
-            if !is_lowest || self.waits_for[task as usize] > 0 || !own.clone().all(is_free) {
-                continue;
+        // A slot runs its tasks in order: it is taken by the first one that wants it.
+        let mut taken = state.busy.clone();
+        for &task in state.queue.iter().rev() {
+            let mut is_next = true;
+            let mut free = 0.0f64;
+            for slot in slots(problem, progress, task) {
+                is_next &= !std::mem::replace(&mut taken[slot as usize], true);
+                free = free.max(ready[slot as usize]);
             }
-            let ready = self.setting.problem().ready(host);
-            let free = own.map(|slot| ready[slot as usize]).fold(0.0, f64::max);
-            let time = self.arrival(task, progress).max(free);
-            if best.is_none_or(|(first, _)| time < first) {
-                best = Some((time, task));
+            if is_next && self.waits_for[task as usize] == 0 {
+                let time = self.arrival(task, progress).max(free);
+                if best.is_none_or(|(first, _)| time < first) {
+                    best = Some((time, task));
+                }
+            }
+            if taken.iter().all(|&taken| taken) {
+                break;
             }
         }
         let state = &mut self.hosts[host as usize];
