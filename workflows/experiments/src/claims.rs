@@ -72,7 +72,8 @@ pub fn claims(results: &Results) -> Vec<Claim> {
         | Study::Spread
         | Study::Planetlab
         | Study::Independent
-        | Study::OnOff => runs::claims(results),
+        | Study::OnOff
+        | Study::TimeShared => runs::claims(results),
     }
 }
 

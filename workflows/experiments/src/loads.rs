@@ -1,5 +1,6 @@
 //! What others take of the machines while a process runs, in the settings of the digest's section 9.2.
 
+use forecast::generator::{Parameters, next_trace};
 use schedule::random::Random;
 
 use crate::ideal::{PowerError, Powers, Steps};
@@ -19,6 +20,9 @@ pub enum Load {
     Independent,
     /// Each machine is free and busy in turn, for times that are exponential.
     OnOff,
+    /// Each machine is shared with others as Dobber's of PlanetLab were: levels for hundreds of
+    /// jobs, bursts, noise and peaks ([`forecast::generator`]).
+    TimeShared,
 }
 
 /// The mean time that a machine of [`Load::OnOff`] stays free or busy, in time units.
@@ -28,6 +32,14 @@ pub const BUSY: f64 = 0.5;
 /// Loads that change are drawn until here, in time units; the last one holds from then on. The
 /// largest graph takes 90,000 on one machine of full power.
 const DRAWN_UNTIL: f64 = 400_000.0;
+/// The time of a job of the shared machines' series, in time units: the mean of the thesis' first
+/// set, in seconds.
+const JOB: f64 = 72.5;
+/// Shared machines are drawn until here, in time units: some times the longest run at ten groups, since
+/// their series cost more than all else.
+const SHARED_UNTIL: f64 = 100_000.0;
+/// The part of the jobs of a shared machine that get all of its power.
+const UNHINDERED: f64 = 0.1;
 /// The part of its power that a measured machine has at least: systems let every program run a
 /// little.
 const SHARE_LEAST: f64 = 0.01;
@@ -67,6 +79,11 @@ impl Load {
             }
             Load::OnOff => {
                 let machines = (0..n_machines).map(|_| on_off(&mut random));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::TimeShared => {
+                let mut random = forecast::Random::new(seed);
+                let machines = (0..n_machines).map(|_| time_shared(&mut random));
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
         }
@@ -120,6 +137,22 @@ fn on_off(random: &mut Random) -> Result<Steps, PowerError> {
         now += (-HOLDING_MEAN * (1.0 - random.unit()).ln()).max(1.0);
     }
     Steps::new(times, factors)
+}
+
+/// A job that takes so many times as long as the fast ones of its series gets that part of the
+/// power.
+fn time_shared(random: &mut forecast::Random) -> Result<Steps, PowerError> {
+    let n_jobs = (SHARED_UNTIL / JOB) as usize;
+    let parameters = Parameters::varied(random);
+    let runtimes = next_trace(random, parameters, n_jobs);
+    let mut sorted = runtimes.clone();
+    sorted.sort_by(f64::total_cmp);
+    let fast = sorted[(UNHINDERED * n_jobs as f64) as usize];
+    let times = (0..n_jobs).map(|job| job as f64 * JOB);
+    let factors = runtimes
+        .iter()
+        .map(|runtime| (fast / runtime).clamp(SHARE_LEAST, 1.0));
+    Steps::new(times.collect(), factors.collect())
 }
 
 fn between(random: &mut Random, least: f64, most: f64) -> f64 {

@@ -47,7 +47,8 @@ pub fn rows(results: &Results) -> Vec<Row> {
         | Study::Spread
         | Study::Planetlab
         | Study::Independent
-        | Study::OnOff => run_rows(results, &RunNumbers::of(study)),
+        | Study::OnOff
+        | Study::TimeShared => run_rows(results, &RunNumbers::of(study)),
     }
 }
 
@@ -229,7 +230,9 @@ impl RunNumbers {
             ..RunNumbers::default()
         };
         match study {
-            Study::Static | Study::Bandwidth | Study::Trees => RunNumbers::default(),
+            Study::Static | Study::Bandwidth | Study::Trees | Study::TimeShared => {
+                RunNumbers::default()
+            }
             Study::Lasting => RunNumbers {
                 slr: [0.36, 0.60, 0.70],
                 speedup: [0.05, 0.10, 0.13],
@@ -308,6 +311,9 @@ fn run_rows(results: &Results, published: &RunNumbers) -> Vec<Row> {
         here,
         decimals,
     };
+    if published.slr == [0.0; 3] {
+        return Vec::new();
+    }
     let mut rows = vec![
         row(
             "SLR without reschedule - with 2, 3, 4 rounds",

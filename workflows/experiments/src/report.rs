@@ -9,7 +9,7 @@ use crate::claims::{Claim, claims};
 use crate::design::Design;
 use crate::figures::{Figure, Kind};
 use crate::plot::{Chart, Curve};
-use crate::published::{Row, rows};
+use crate::published::{GROUPS, Row, rows};
 use crate::results::Results;
 use crate::statistics::Estimate;
 use crate::study::{Column, FIRST, Study, plans, runs};
@@ -127,7 +127,7 @@ pub fn markdown(results: &Results, folder: &str) -> String {
         text.push('\n');
         text += &numbers_table(&rows);
     }
-    if !study.is_static() && !rows.is_empty() {
+    if !study.is_static() {
         text.push('\n');
         text += &policies_table(results);
     }
@@ -191,9 +191,11 @@ fn numbers_table(rows: &[Row]) -> String {
     text
 }
 
-/// Each policy at ten groups.
+/// Each policy at ten groups, or the first number of them where ten is not among them.
 fn policies_table(results: &Results) -> String {
-    let groups = crate::published::GROUPS;
+    let all = &results.design().groups;
+    let ten = all.iter().find(|&&groups| groups == GROUPS);
+    let groups = ten.or(all.first()).copied().unwrap_or(GROUPS);
     let mean = |kind, column| Figure { kind, column }.estimate(results, 0, groups).mean;
     let mut text = format!(
         "| at {groups} groups | SLR | speedup | better than none, % | worse, % | plans a run |\n|---|--:|--:|--:|--:|--:|\n"
@@ -237,7 +239,8 @@ pub fn charts(results: &Results) -> Vec<(String, Chart)> {
         | Study::Spread
         | Study::Planetlab
         | Study::Independent
-        | Study::OnOff => run_charts(results),
+        | Study::OnOff
+        | Study::TimeShared => run_charts(results),
     }
 }
 

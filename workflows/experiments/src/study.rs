@@ -26,6 +26,8 @@ pub enum Study {
     Independent,
     /// Rescheduling where loads come and go.
     OnOff,
+    /// Rescheduling on machines that are shared as a thesis measured it.
+    TimeShared,
 }
 
 /// One setting of a study: how its instances are drawn.
@@ -143,7 +145,7 @@ pub mod runs {
 
 impl Study {
     /// All of them, in the order in which `all` runs them.
-    pub const ALL: [Study; 9] = [
+    pub const ALL: [Study; 10] = [
         Study::Static,
         Study::Bandwidth,
         Study::Trees,
@@ -153,6 +155,7 @@ impl Study {
         Study::Planetlab,
         Study::Independent,
         Study::OnOff,
+        Study::TimeShared,
     ];
 
     /// The name that users give.
@@ -167,6 +170,7 @@ impl Study {
             Study::Planetlab => "planetlab",
             Study::Independent => "independent",
             Study::OnOff => "on-off",
+            Study::TimeShared => "time-shared",
         }
     }
 
@@ -197,6 +201,9 @@ impl Study {
             }
             Study::Independent => {
                 "rescheduling where each activity gets 40 to 100 % of the power, whatever came before"
+            }
+            Study::TimeShared => {
+                "rescheduling on machines shared with others: levels, bursts and peaks as Dobber measured them"
             }
             Study::OnOff => "rescheduling while loads come and go, for 3000 time units in the mean",
         }
@@ -260,6 +267,7 @@ impl Study {
             Study::Spread => runs(Width::Middle, medium, 0.5, Load::Spread),
             Study::Planetlab => runs(Width::Middle, medium, 0.5, Load::Planetlab),
             Study::Independent => runs(Width::Middle, medium, 0.5, Load::Independent),
+            Study::TimeShared => runs(Width::Middle, medium, 0.5, Load::TimeShared),
             Study::OnOff => runs(Width::Middle, medium, 0.5, Load::OnOff),
         }
     }
@@ -275,7 +283,8 @@ impl Study {
             | Study::Spread
             | Study::Planetlab
             | Study::Independent
-            | Study::OnOff => vec![2, 5, 10, 15, 20, 25],
+            | Study::OnOff
+            | Study::TimeShared => vec![2, 5, 10, 15, 20, 25],
         }
     }
 

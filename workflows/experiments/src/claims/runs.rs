@@ -22,7 +22,8 @@ impl Known {
                 | Study::Bandwidth
                 | Study::Trees
                 | Study::Independent
-                | Study::OnOff => false,
+                | Study::OnOff
+                | Study::TimeShared => false,
             },
         }
     }

@@ -59,6 +59,23 @@ fn loads_that_come_and_go_hold_as_long_as_they_say() {
 }
 
 #[test]
+fn a_tenth_of_the_jobs_on_shared_machines_gets_all_of_the_power() {
+    let powers = Load::TimeShared.powers(1, 20, &Traces::default(), 3);
+    let (mut unhindered, mut sum) = (0, 0.0);
+    for machine in steps(powers.unwrap()) {
+        for job in 0..1_300 {
+            let factor = machine.factor((f64::from(job) + 0.5) * JOB);
+            assert!((SHARE_LEAST..=1.0).contains(&factor));
+            unhindered += u32::from(factor == 1.0);
+            sum += factor;
+        }
+    }
+    assert!((2_300..2_900).contains(&unhindered), "{unhindered}");
+    let mean = sum / 26_000.0;
+    assert!((0.4..0.8).contains(&mean), "{mean}");
+}
+
+#[test]
 fn measured_loads_are_those_of_one_machine_each_and_go_round() {
     let text = "vm,s0,s1,s2\na,10,20,30\nb,90,100,80\n";
     let traces = Traces::parse(text).unwrap();
