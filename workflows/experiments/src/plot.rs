@@ -55,6 +55,9 @@ pub struct Chart {
 pub struct Curve {
     /// The name in the legend.
     pub name: String,
+    /// Its colour, dashes and marker, below [`Chart::CURVES_MAX`]: the same thing looks the same in
+    /// all charts.
+    pub style: usize,
     /// Its points, from the left to the right.
     pub points: Vec<(f64, Estimate)>,
 }
@@ -87,12 +90,12 @@ impl Chart {
             title = escaped(&self.title)
         );
         self.frame(&mut svg, &x, &y);
-        for (curve, colour) in curves.iter().zip(COLOURS) {
-            band(&mut svg, curve, &x, &y, colour);
+        for curve in curves {
+            band(&mut svg, curve, &x, &y);
         }
-        for (number, curve) in curves.iter().enumerate() {
-            line(&mut svg, curve, &x, &y, number);
-            legend(&mut svg, curve, number);
+        for (place, curve) in curves.iter().enumerate() {
+            line(&mut svg, curve, &x, &y);
+            legend(&mut svg, curve, place);
         }
         svg.push_str("</svg>\n");
         svg
@@ -149,6 +152,12 @@ impl Chart {
     }
 }
 
+impl Curve {
+    fn style(&self) -> usize {
+        self.style % Chart::CURVES_MAX
+    }
+}
+
 impl Axis {
     /// From the least to the largest value and a margin, a part of their distance, between two
     /// edges.
@@ -199,7 +208,8 @@ fn high(estimate: &Estimate) -> f64 {
     }
 }
 
-fn band(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis, colour: &str) {
+fn band(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis) {
+    let colour = COLOURS[curve.style()];
     let upper = curve.points.iter().map(|(at, e)| (*at, high(e)));
     let lower = curve.points.iter().rev().map(|(at, e)| (*at, low(e)));
     let mut path = String::new();
@@ -213,7 +223,7 @@ fn band(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis, colour: &str) {
     );
 }
 
-fn line(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis, number: usize) {
+fn line(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis) {
     let mut path = String::new();
     let places: Vec<(f64, f64)> = curve
         .points
@@ -224,28 +234,28 @@ fn line(svg: &mut String, curve: &Curve, x: &Axis, y: &Axis, number: usize) {
         let command = if path.is_empty() { 'M' } else { 'L' };
         let _ = write!(path, "{command}{at:.1} {value:.1}");
     }
-    stroke(svg, &path, number);
+    stroke(svg, &path, curve.style());
     for place in places {
-        marker(svg, place, number);
+        marker(svg, place, curve.style());
     }
 }
 
-fn stroke(svg: &mut String, path: &str, number: usize) {
-    let dashes = match DASHES[number] {
+fn stroke(svg: &mut String, path: &str, style: usize) {
+    let dashes = match DASHES[style] {
         "" => String::new(),
         dashes => format!(" stroke-dasharray=\"{dashes}\""),
     };
     let _ = writeln!(
         svg,
         "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{dashes}/>",
-        COLOURS[number]
+        COLOURS[style]
     );
 }
 
-/// Five forms, filled for the first five curves and open for the others.
-fn marker(svg: &mut String, (x, y): (f64, f64), number: usize) {
+/// Five forms, filled for the first five styles and open for the others.
+fn marker(svg: &mut String, (x, y): (f64, f64), style: usize) {
     let m = MARKER;
-    let form = match number % 5 {
+    let form = match style % 5 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{m}\""),
         1 => format!(
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{}\" height=\"{}\"",
@@ -274,18 +284,18 @@ fn marker(svg: &mut String, (x, y): (f64, f64), number: usize) {
             2.0 * m
         ),
     };
-    let colour = COLOURS[number];
-    let fill = if number < 5 { colour } else { "white" };
+    let colour = COLOURS[style];
+    let fill = if style < 5 { colour } else { "white" };
     let _ = writeln!(
         svg,
         "{form} fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.2\"/>"
     );
 }
 
-fn legend(svg: &mut String, curve: &Curve, number: usize) {
-    let (x, y) = (RIGHT + 14.0, TOP + 8.0 + LINE * number as f64);
-    stroke(svg, &format!("M{x} {y}h40"), number);
-    marker(svg, (x + 20.0, y), number);
+fn legend(svg: &mut String, curve: &Curve, place: usize) {
+    let (x, y) = (RIGHT + 14.0, TOP + 8.0 + LINE * place as f64);
+    stroke(svg, &format!("M{x} {y}h40"), curve.style());
+    marker(svg, (x + 20.0, y), curve.style());
     let _ = writeln!(
         svg,
         "<text x=\"{}\" y=\"{}\">{}</text>",
@@ -334,7 +344,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn curve(name: &str, values: &[f64]) -> Curve {
+    fn curve(name: &str, style: usize, values: &[f64]) -> Curve {
         let point = |(place, &value): (usize, &f64)| {
             (
                 place as f64 + 2.0,
@@ -343,6 +353,7 @@ mod tests {
         };
         Curve {
             name: name.to_owned(),
+            style,
             points: values.iter().enumerate().map(point).collect(),
         }
     }
@@ -353,7 +364,10 @@ mod tests {
             title: "PCH < HEFT & CPOP".to_owned(),
             x: "groups".to_owned(),
             y: "SLR".to_owned(),
-            curves: vec![curve("a", &[1.0, 2.0, 3.0]), curve("b", &[3.0, 2.0, 1.0])],
+            curves: vec![
+                curve("a", 0, &[1.0, 2.0, 3.0]),
+                curve("b", 1, &[3.0, 2.0, 1.0]),
+            ],
         };
         let svg = chart.svg();
         assert_eq!(svg.matches("fill-opacity").count(), 2);
@@ -375,6 +389,7 @@ mod tests {
             y: String::new(),
             curves: vec![Curve {
                 name: "one".to_owned(),
+                style: 12,
                 points: vec![(2.0, one)],
             }],
         };

@@ -244,6 +244,8 @@ pub fn charts(results: &Results) -> Vec<(String, Chart)> {
     }
 }
 
+/// The distance of the styles of two curves of a policy in one chart.
+const BESIDE_FOUR: usize = 5;
 const GROUPS_AXIS: &str = "number of groups (of 1 to 5 machines)";
 const SLR_AXIS: &str = "mean SLR (makespan / critical path)";
 const SPEEDUP_AXIS: &str = "mean speedup (one machine's time / makespan)";
@@ -292,12 +294,11 @@ fn bandwidth_chart(results: &Results) -> (String, Chart) {
     };
     let settings = results.design().study.settings();
     let curves = settings.iter().enumerate().map(|(setting, of)| {
-        curve(
-            results,
-            setting,
-            figure,
-            &format!("bandwidth ratio {}", of.name),
-        )
+        let name = format!("bandwidth ratio {}", of.name);
+        Curve {
+            style: setting,
+            ..curve(results, setting, figure, &name)
+        }
     });
     let chart = Chart {
         title: "PCH with controllers beside CPOP without, by bandwidth between groups / inside"
@@ -331,7 +332,13 @@ fn run_charts(results: &Results) -> Vec<(String, Chart)> {
                 runs::ADAPTIVE => format!("adaptive, beside {t} rounds"),
                 _ => format!("{t} rounds"),
             };
-            curve(results, 0, Figure { kind, column }, &title)
+            let curve = curve(results, 0, Figure { kind, column }, &title);
+            // Beside four rounds the same two policies are drawn a second time.
+            let style = match t {
+                4 if column != runs::rounds(t) => curve.style + BESIDE_FOUR,
+                _ => curve.style,
+            };
+            Curve { style, ..curve }
         })
     });
     vec![
@@ -366,6 +373,7 @@ fn run_charts(results: &Results) -> Vec<(String, Chart)> {
     ]
 }
 
+/// The curve of a figure; those of one column look the same in all charts.
 fn curve(results: &Results, setting: usize, figure: Figure, name: &str) -> Curve {
     let groups = results.design().groups.iter();
     let points = groups.map(|&groups| {
@@ -374,6 +382,7 @@ fn curve(results: &Results, setting: usize, figure: Figure, name: &str) -> Curve
     });
     Curve {
         name: name.to_owned(),
+        style: figure.column - FIRST,
         points: points.collect(),
     }
 }

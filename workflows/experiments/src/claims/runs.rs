@@ -187,7 +187,7 @@ impl Point<'_> {
             ),
             verdict,
             reproduces: false,
-            because: "with more groups PCH uses few of the machines, and fewer of them are slow ones",
+            because: "",
         }
     }
 
