@@ -1,4 +1,11 @@
 //! Studies of scheduling: graphs, platforms and loads, executed under ideal conditions.
+//!
+//! It is pure: what it draws follows from a seed, results are texts, and charts are texts too. `xav
+//! experiment` has the threads and files. It runs no process and moves no bytes; times are exact.
+//!
+//! [`ideal`] executes a plan by a policy. [`study::Study`] names the published comparisons and
+//! ours, [`instance::Source`] draws their instances, [`results::Results`] keeps what became of them,
+//! [`claims`] and [`published`] judge that, and [`report`] shows it.
 
 pub mod claims;
 pub mod design;
