@@ -39,8 +39,8 @@ pub(super) struct Estimates<'a> {
     /// By link: the links before and after it on the same slot.
     prev: Vec<u32>,
     next: Vec<u32>,
-    /// By slot: the links of waiting tasks, in order. Links on trial are not in them.
-    lists: Vec<Vec<u32>>,
+    /// By slot: the ranks and links of waiting tasks, in order. Links on trial are not in them.
+    lists: Vec<Vec<(u32, u32)>>,
     /// By slot of the machine of the trial: the last link that it added there.
     trial_last: Vec<u32>,
     /// What has to be counted again: for good, and on trial.
@@ -212,7 +212,7 @@ impl<'a> Estimates<'a> {
             for (link, slot) in self.setting.links(task).zip(self.slot[task as usize]..) {
                 let list = self.setting.list(host, slot);
                 let place = self.place_in(list, rank);
-                self.lists[list].insert(place, link as u32);
+                self.lists[list].insert(place, (rank, link as u32));
             }
         }
         self.trial_last.fill(NONE);
@@ -236,7 +236,7 @@ impl<'a> Estimates<'a> {
         for (_, slot) in self.setting.links(task).zip(first..) {
             let list = self.setting.list(host, slot);
             let free = match self.place_in(list, rank).checked_sub(1) {
-                Some(before) => self.eft[self.owner(self.lists[list][before])],
+                Some(before) => self.eft[self.owner(self.lists[list][before].1)],
                 None => self.free[list],
             };
             start = start.max(free);
@@ -299,11 +299,11 @@ impl<'a> Estimates<'a> {
     fn append(&mut self, task: u32, host: u32) {
         for (link, slot) in self.setting.links(task).zip(self.slot[task as usize]..) {
             let list = &mut self.lists[self.setting.list(host, slot)];
-            if let Some(&last) = list.last() {
+            if let Some(&(_, last)) = list.last() {
                 self.prev[link] = last;
                 self.next[last as usize] = link as u32;
             }
-            list.push(link as u32);
+            list.push((self.setting.rank(task), link as u32));
         }
     }
 
@@ -319,7 +319,7 @@ impl<'a> Estimates<'a> {
         for (link, slot) in self.setting.links(task).zip(first..) {
             let list = self.setting.list(host, slot);
             let before = self.place_in(list, rank).checked_sub(1);
-            let listed = before.map_or(NONE, |place| self.lists[list][place]);
+            let listed = before.map_or(NONE, |place| self.lists[list][place].1);
             let tried = self.trial_last[slot as usize];
             let prev = match (listed, tried) {
                 (NONE, other) | (other, NONE) => other,
@@ -327,7 +327,7 @@ impl<'a> Estimates<'a> {
                 (_, other) => other,
             };
             let next = match prev {
-                NONE => self.lists[list].first().copied().unwrap_or(NONE),
+                NONE => self.lists[list].first().map_or(NONE, |&(_, link)| link),
                 prev => std::mem::replace(&mut self.next[prev as usize], link as u32),
             };
             if next != NONE {
@@ -478,7 +478,7 @@ impl<'a> Estimates<'a> {
     }
 
     fn place_in(&self, list: usize, rank: u32) -> usize {
-        self.lists[list].partition_point(|&link| self.rank_of(link) < rank)
+        self.lists[list].partition_point(|&(other, _)| other < rank)
     }
 }
 
