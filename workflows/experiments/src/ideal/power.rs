@@ -101,6 +101,13 @@ impl Steps {
         self
     }
 
+    /// The same times with all factors multiplied by a number above 0.
+    pub fn scaled(&self, by: f64) -> Result<Steps, PowerError> {
+        let factors = self.factors.iter().map(|factor| factor * by).collect();
+        let scaled = Steps::new(self.times.clone(), factors)?;
+        Ok(scaled.gone_at(self.gone_at))
+    }
+
     /// When the machine vanishes; infinity if it never does.
     pub fn gone(&self) -> f64 {
         self.gone_at
