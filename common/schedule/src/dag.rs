@@ -258,6 +258,12 @@ impl Dag {
             .zip(self.data[range].iter().copied())
     }
 
+    /// The messages of a task: (successor, number of the edge), in the order of positions.
+    pub fn outgoing(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        let edges = self.succ_off[task as usize]..self.succ_off[task as usize + 1];
+        edges.map(|edge| (self.succ[edge as usize], edge))
+    }
+
     /// The predecessors of a task: (predecessor, number of the edge), in the order of positions.
     pub fn predecessors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range =

@@ -47,6 +47,7 @@ impl Links {
 
     /// Seconds that data takes from a machine of one group to *another* machine of a group; data
     /// 0 costs nothing, not even latency.
+    #[inline]
     pub fn seconds(&self, data: f64, from: u32, to: u32) -> f64 {
         if data <= 0.0 {
             return 0.0;

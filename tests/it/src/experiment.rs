@@ -56,9 +56,13 @@ fn experiments_are_listed_and_a_wrong_name_or_number_is_refused() {
     done.shows("static").shows("planetlab").shows("on-off");
     let done = sandbox.xav(&["experiment", "statics"]).expect(2);
     done.says("did you mean `static`?");
-    let done = sandbox.xav(&["experiment", "static", "--repetitions", "0"]).expect(2);
+    let done = sandbox
+        .xav(&["experiment", "static", "--repetitions", "0"])
+        .expect(2);
     done.says("0 repetitions");
-    let done = sandbox.xav(&["experiment", "static", "--groups", "0"]).expect(2);
+    let done = sandbox
+        .xav(&["experiment", "static", "--groups", "0"])
+        .expect(2);
     done.says("0 groups");
     assert!(!sandbox.path("experiments").exists());
 }

@@ -155,11 +155,12 @@ fn traces(arguments: &Arguments) -> Result<Traces, Failure> {
         return Ok(Traces::default());
     };
     let shown = path.display();
-    let text = read_bounded(&path).map_err(|error| {
-        Failure::refused(format!("could not read {shown}: {}", reason(&error)))
-    })?;
+    let text = read_bounded(&path)
+        .map_err(|error| Failure::refused(format!("could not read {shown}: {}", reason(&error))))?;
     let text = text.ok_or_else(|| {
-        Failure::refused(format!("{shown} is too large: {FILE_BYTES_MAX} bytes are read"))
+        Failure::refused(format!(
+            "{shown} is too large: {FILE_BYTES_MAX} bytes are read"
+        ))
     })?;
     let text = String::from_utf8_lossy(&text);
     Traces::parse(&text).map_err(|error| Failure::refused(format!("{shown}: {error}")))
@@ -205,7 +206,10 @@ fn shown(results: &Results, claims: &[Claim], to: &Path) -> String {
             Verdict::Fails => screen::odd("fails"),
             Verdict::Open => screen::faint("open "),
         };
-        out.push_str(&format!("  {word}  {}\n         {}\n", claim.text, claim.here));
+        out.push_str(&format!(
+            "  {word}  {}\n         {}\n",
+            claim.text, claim.here
+        ));
     }
     let file = to.join(format!("{name}.md"));
     out.push_str(&format!("  tables and charts: {}\n", file.display()));

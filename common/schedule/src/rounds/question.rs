@@ -7,7 +7,6 @@
 use super::estimates::{Estimates, NONE};
 use super::progress::Progress;
 use super::setting::{Messages, Setting};
-use crate::alike::alike;
 use crate::controllers::{Bounds, Tree, places};
 use crate::order::{TOLERANCE, less};
 use crate::pch::Cluster;
@@ -56,18 +55,16 @@ impl Question {
             before,
             after: before,
         };
-        let end = setting.order.len().saturating_sub(1) as u32;
         let mut stranded = vec![false; setting.order.len()];
         for &head in &self.movable {
             if estimates.host[head as usize] != NONE || stranded[head as usize] {
                 continue;
             }
-            let (tasks, hosts) = candidates.next_cluster(&estimates, &stranded, head);
+            let (tasks, hosts) = candidates.next_cluster(&mut estimates, &stranded, head);
             candidates.collect(&estimates, &tasks, &hosts);
             match best_place(&mut estimates, &tasks, &candidates.places) {
                 Some((host, slot)) => {
-                    estimates.try_on(&tasks, host, slot, end);
-                    estimates.keep(&tasks);
+                    estimates.place(&tasks, host, slot);
                     candidates.touched[host as usize] = true;
                     answer.clusters.push(Cluster { tasks, host, slot });
                 }
@@ -158,66 +155,93 @@ fn best_place(
 ) -> Option<(u32, u32)> {
     let (&head, &last) = (cluster.first()?, cluster.last()?);
     let setting = estimates.setting;
-    let successors = setting.problem().dag().successors(last);
-    let targets: Vec<u32> = successors
-        .map(|(succ, _)| succ)
-        .filter(|&succ| estimates.progress.is_waiting(succ))
-        .collect();
-    let until = targets.iter().chain([&last]);
-    let until = until
-        .map(|&task| setting.rank[task as usize])
-        .fold(0, u32::max);
-    let after = targets
-        .iter()
-        .map(|&succ| setting.priority[succ as usize])
-        .fold(0.0, f64::max);
-    // The least cost of a place: the path without gaps, and the time after it.
-    let at_least: Vec<f64> = places
-        .iter()
-        .map(|&(host, slot)| {
-            let start = estimates.start_of_first(head, host, slot);
+    let targets = Targets::new(estimates, last);
+    estimates.settle(targets.until);
+    // The least cost of a place: the path without gaps, and the time after it. The promising places
+    // come first, and most others are not tried.
+    let mut promising: Vec<(f64, usize, f64)> = Vec::with_capacity(places.len());
+    let mut host_before = None;
+    let mut rest = 0.0;
+    for (number, &(host, slot)) in places.iter().enumerate() {
+        if host_before.replace(host) != Some(host) {
             let durations = cluster.iter();
             let path: f64 = durations
                 .map(|&task| estimates.progress.duration(setting, task, host))
                 .sum();
-            start + path + after
-        })
-        .collect();
-    let mut judge = |(host, slot): (u32, u32)| {
-        estimates.try_on(cluster, host, slot, until);
-        let eft = estimates.eft[last as usize];
-        let start = |&succ: &u32| estimates.est[succ as usize] + setting.priority[succ as usize];
-        let time = match targets.is_empty() {
-            true => eft,
-            false => targets.iter().map(start).fold(0.0, f64::max),
-        };
-        estimates.take_back(cluster);
-        (time, eft)
-    };
-    // The most promising place comes first only to know what others have to undercut; the choice
-    // is that of asking one after the other.
-    let first = (0..places.len()).min_by(|&a, &b| at_least[a].total_cmp(&at_least[b]))?;
-    let promising = judge(places[first]);
+            rest = path + targets.after(estimates, host);
+        }
+        let start = estimates.start_of_first(head, host, slot);
+        promising.push((start + rest, number, start));
+    }
+    promising.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
     let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
-    let mut best: Option<((f64, f64), (u32, u32))> = None;
-    for (number, (&place, &least)) in places.iter().zip(&at_least).enumerate() {
-        let limit = best.map_or(promising.0, |((time, _), _)| time.min(promising.0));
-        if least > margin(limit) {
+    let mut limit = f64::INFINITY;
+    let mut judged: Vec<(usize, f64, f64)> = Vec::new();
+    for &(least, number, start) in &promising {
+        if least > limit {
+            break;
+        }
+        let (host, slot) = places[number];
+        let least = estimates.end_at_least(cluster, host, start) + targets.after(estimates, host);
+        if least > limit {
             continue;
         }
-        let judged = if number == first {
-            promising
-        } else {
-            judge(place)
-        };
-        let better = |(time, eft): (f64, f64)| {
-            less(judged.0, time) || (!less(time, judged.0) && less(judged.1, eft))
-        };
-        if best.is_none_or(|(best, _)| better(best)) {
-            best = Some((judged, place));
-        }
+        estimates.try_on(cluster, host, slot, targets.until);
+        let eft = estimates.eft(last);
+        let time = targets.start(estimates).unwrap_or(eft);
+        estimates.take_back(cluster);
+        judged.push((number, time, eft));
+        limit = limit.min(margin(time));
     }
-    best.map(|(_, place)| place)
+    // The choice is that of asking one place after the other.
+    judged.sort_unstable_by_key(|&(number, ..)| number);
+    let best = judged.into_iter().reduce(|best, other| {
+        let is_sooner = less(other.1, best.1);
+        let is_even = !less(best.1, other.1);
+        match is_sooner || (is_even && less(other.2, best.2)) {
+            true => other,
+            false => best,
+        }
+    });
+    best.map(|(number, ..)| places[number])
+}
+
+/// The successors of a cluster, whose start says how good a place is.
+struct Targets {
+    /// Each with the message that it gets from the last task of the cluster.
+    tasks: Vec<(u32, u32)>,
+    /// The last place in the order that has to be counted for a judgement.
+    until: u32,
+}
+
+impl Targets {
+    fn new(estimates: &Estimates<'_>, last: u32) -> Targets {
+        let setting = estimates.setting;
+        let messages = setting.problem().dag().outgoing(last);
+        let waiting = messages.filter(|&(succ, _)| estimates.progress.is_waiting(succ));
+        let tasks: Vec<(u32, u32)> = waiting.collect();
+        let ends = tasks.iter().map(|&(succ, _)| succ).chain([last]);
+        let until = ends.map(|task| setting.rank(task)).fold(0, u32::max);
+        Targets { tasks, until }
+    }
+
+    /// The longest way from the end of the cluster on a machine to the end of the process, at least.
+    fn after(&self, estimates: &Estimates<'_>, host: u32) -> f64 {
+        let ways = self.tasks.iter().map(|&(succ, edge)| {
+            let priority = estimates.setting.priority[succ as usize];
+            priority + estimates.message(edge, host, estimates.host[succ as usize])
+        });
+        ways.fold(0.0, f64::max)
+    }
+
+    /// The latest start of a successor, with its way to the end; none if there is no successor.
+    fn start(&self, estimates: &Estimates<'_>) -> Option<f64> {
+        let starts = self
+            .tasks
+            .iter()
+            .map(|&(succ, _)| estimates.est(succ) + estimates.setting.priority[succ as usize]);
+        starts.reduce(f64::max)
+    }
 }
 
 /// The slots to try for a cluster. Among equal machines that nothing was ever placed on only the
@@ -225,8 +249,6 @@ fn best_place(
 struct Candidates<'a> {
     setting: &'a Setting,
     progress: &'a Progress,
-    /// By machine: the lowest one that is like it.
-    like: Vec<u32>,
     /// True if a machine has or had anything, or is known to be slower or faster than nominal.
     touched: Vec<bool>,
     places: Vec<(u32, u32)>,
@@ -245,7 +267,6 @@ impl<'a> Candidates<'a> {
         Candidates {
             setting,
             progress,
-            like: alike(setting.problem()),
             tried_for: vec![0; touched.len()],
             touched,
             places: Vec::new(),
@@ -256,7 +277,7 @@ impl<'a> Candidates<'a> {
     /// Algorithm 2: the path from a task on, and the machines that fit all of it, ascending.
     fn next_cluster(
         &self,
-        estimates: &Estimates<'_>,
+        estimates: &mut Estimates<'_>,
         stranded: &[bool],
         head: u32,
     ) -> (Vec<u32>, Vec<u32>) {
@@ -273,9 +294,12 @@ impl<'a> Candidates<'a> {
             });
             let mut open: Vec<u32> = open.collect();
             open.sort_unstable_by_key(|&succ| self.setting.rank[succ as usize]);
+            if let Some(&succ) = open.last() {
+                estimates.settle(self.setting.rank(succ));
+            }
             let mut best: Option<(f64, u32)> = None;
             for succ in open {
-                let weight = self.setting.priority[succ as usize] + estimates.est[succ as usize];
+                let weight = self.setting.priority[succ as usize] + estimates.est(succ);
                 if best.is_none_or(|(most, _)| less(most, weight)) {
                     let class = problem.demand_class(succ);
                     let fits = |host: &u32| problem.fitting(class).binary_search(host).is_ok();
@@ -316,7 +340,7 @@ impl<'a> Candidates<'a> {
         self.places.clear();
         for &host in hosts {
             if !self.touched[host as usize] {
-                let tried_for = &mut self.tried_for[self.like[host as usize] as usize];
+                let tried_for = &mut self.tried_for[self.setting.like[host as usize] as usize];
                 if std::mem::replace(tried_for, self.n_clusters) == self.n_clusters {
                     continue;
                 }

@@ -1,10 +1,11 @@
 //! A process as rounds see it: what is to run where, and in which order, before anything has started.
 
+use crate::alike::alike;
 use crate::controllers::{Placing, Traffic, Tree, along, through_controllers};
 use crate::order::places;
 use crate::pch::virtual_system::{VirtualLink, VirtualSystem};
 use crate::pch::{PCH_TASKS_MAX, Pch, PchFast};
-use crate::problem::Problem;
+use crate::problem::{OUTSIDE, Problem};
 use crate::schedule::{Schedule, ScheduleError, Scheduler};
 
 /// The way that data takes between two activities.
@@ -38,12 +39,25 @@ pub struct Setting {
     pub(super) owner: Vec<u32>,
     /// By machine: its first slot in the numbering of all slots.
     pub(super) slot_off: Vec<u32>,
+    /// By machine: the lowest one that is like it.
+    pub(super) like: Vec<u32>,
     pub(super) virtual_link: VirtualLink,
     /// By task: its time on the best machine.
     pub(super) shortest: Vec<f64>,
     /// The mean weight of an activity on the machine of the first plan (rule A16).
     pub(super) mean_weight: f64,
     ways: Option<Ways>,
+}
+
+/// The way of a message while controllers are where they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// The machine of the first controller.
+    pub(super) first: u32,
+    /// The machine of the last controller.
+    pub(super) last: u32,
+    /// Seconds between the two.
+    pub(super) seconds: f64,
 }
 
 /// The controllers that each message passes.
@@ -98,6 +112,7 @@ impl Setting {
         Ok(Setting {
             rank: places(&order),
             mean_weight: sum / f64::from(count.max(1)),
+            like: alike(&problem),
             virtual_link: link,
             problem,
             messages,
@@ -144,6 +159,27 @@ impl Setting {
             None => self.problem.transfer(edge, hosts[0], hosts[1]),
             Some(ways) => along(&self.problem, ways.stops(edge), controllers, hosts, edge),
         }
+    }
+
+    /// By edge: its way while controllers are on these machines; none in direct mode.
+    pub(super) fn ways(&self, controllers: &[u32]) -> Vec<Way> {
+        let Some(ways) = &self.ways else {
+            return Vec::new();
+        };
+        let edges = 0..self.problem.dag().n_edges() as u32;
+        let way = |edge: u32| {
+            let stops = ways.stops(edge);
+            let hosts = stops.iter().map(|&stop| controllers[stop as usize]);
+            let hops = hosts.clone().zip(hosts.clone().skip(1));
+            let hops = hops.map(|(from, to)| self.problem.transfer(edge, from, to));
+            // A message passes one controller at least.
+            Way {
+                first: hosts.clone().next().unwrap_or(OUTSIDE),
+                last: hosts.last().unwrap_or(OUTSIDE),
+                seconds: hops.sum(),
+            }
+        };
+        edges.map(way).collect()
     }
 
     /// The traffic of messages over the hops of the tree; none in direct mode.

@@ -41,10 +41,10 @@ impl Rounds {
     /// all that precedes it in the order.
     fn part(&self, host: u32, parts: u32) -> Vec<u32> {
         let machine = &self.machines[host as usize];
-        let estimates = Estimates::new(&self.setting, &self.progress, &[]);
+        let mut estimates = Estimates::new(&self.setting, &self.progress, &[]);
         let round = machine.round.min(parts);
         let until = estimates.makespan() * f64::from(round) / f64::from(parts);
-        let eft = |rank: u32| estimates.eft[self.setting.order[rank as usize] as usize];
+        let eft = |rank: u32| estimates.eft(self.setting.order[rank as usize]);
         let unsent: Vec<u32> = machine.unsent().iter().copied().collect();
         let in_time = unsent.iter().rposition(|&rank| !less(until, eft(rank)));
         let mut count = in_time.map_or(0, |last| last + 1);

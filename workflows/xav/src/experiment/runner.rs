@@ -26,7 +26,11 @@ const DRAWS_A_SECOND: u8 = 5;
 /// Does what is missing in the file, and gives back all results.
 pub(super) fn run(source: &Source, path: &Path, n_threads: usize) -> Result<Results, Failure> {
     let failed = |what: &str, error: &io::Error| {
-        Failure::new(format!("could not {what} {}: {}", path.display(), reason(error)))
+        Failure::new(format!(
+            "could not {what} {}: {}",
+            path.display(),
+            reason(error)
+        ))
     };
     let mut file = open(path).map_err(|error| failed("open", &error))?;
     match file.try_lock() {
@@ -47,7 +51,9 @@ pub(super) fn run(source: &Source, path: &Path, n_threads: usize) -> Result<Resu
     let mut results = read.results;
     // What was cut off while it was written goes, and the rest follows.
     let whole = read.whole_bytes as u64;
-    let begin = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
+    let begin = file
+        .set_len(whole)
+        .and_then(|()| file.seek(SeekFrom::Start(whole)));
     begin.map_err(|error| failed("cut", &error))?;
     if whole == 0 {
         let heading = Results::heading(design);

@@ -3,7 +3,10 @@ use super::*;
 /// A small experiment in a directory.
 fn source(study: Study, repetitions: u32) -> Source {
     let design = Design::new(study, 5, repetitions, vec![2, 4]).unwrap();
-    Source::new(design, Traces::parse("vm,s0,s1\na,10,60\nb,0,90\n").unwrap())
+    Source::new(
+        design,
+        Traces::parse("vm,s0,s1\na,10,60\nb,0,90\n").unwrap(),
+    )
 }
 
 #[test]
@@ -13,7 +16,11 @@ fn the_file_is_the_same_whatever_the_number_of_threads() {
         let source = source(study, 3);
         let texts = [1, 2, 5].map(|n_threads| {
             let path = dir.path().join(format!("{}-{n_threads}", study.name()));
-            assert!(runner::run(&source, &path, n_threads).unwrap().is_complete());
+            assert!(
+                runner::run(&source, &path, n_threads)
+                    .unwrap()
+                    .is_complete()
+            );
             fs::read(path).unwrap()
         });
         assert_eq!(texts[0], texts[1]);
@@ -85,8 +92,16 @@ fn a_planted_result_fails_the_check() {
     }
     fs::write(dir.path().join("static.results"), text).unwrap();
     assert_eq!(experiment(&arguments).unwrap(), failure::status::FAULTED);
-    for file in ["static.csv", "static.json", "static.md", "static-low-slr.svg"] {
-        assert!(fs::metadata(dir.path().join(file)).unwrap().len() > 100, "{file}");
+    for file in [
+        "static.csv",
+        "static.json",
+        "static.md",
+        "static-low-slr.svg",
+    ] {
+        assert!(
+            fs::metadata(dir.path().join(file)).unwrap().len() > 100,
+            "{file}"
+        );
     }
 }
 
@@ -101,12 +116,22 @@ fn wrong_names_and_numbers_are_refused_before_anything_is_written() {
     );
     let mut wrong = arguments("static", &to);
     wrong.repetitions = 0;
-    assert!(experiment(&wrong).unwrap_err().message.contains("0 repetitions"));
+    assert!(
+        experiment(&wrong)
+            .unwrap_err()
+            .message
+            .contains("0 repetitions")
+    );
     wrong = arguments("static", &to);
     wrong.groups = Some("0".to_owned());
     assert!(experiment(&wrong).unwrap_err().message.contains("0 groups"));
     wrong = arguments("planetlab", &to);
     wrong.traces = Some(dir.path().join("missing.csv"));
-    assert!(experiment(&wrong).unwrap_err().message.contains("missing.csv"));
+    assert!(
+        experiment(&wrong)
+            .unwrap_err()
+            .message
+            .contains("missing.csv")
+    );
     assert!(!to.exists());
 }
