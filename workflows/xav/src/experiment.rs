@@ -201,13 +201,14 @@ fn shown(results: &Results, claims: &[Claim], to: &Path) -> String {
     );
     for claim in claims {
         let word = match claim.verdict {
-            Verdict::Holds => screen::good("holds"),
-            Verdict::Fails if claim.reproduces => screen::bad("fails"),
-            Verdict::Fails => screen::odd("fails"),
-            Verdict::Open => screen::faint("open "),
+            Verdict::Holds => screen::good("holds  "),
+            Verdict::Fails if claim.reproduces => screen::bad("fails  "),
+            // Known not to hold, for a reason that the tables give.
+            Verdict::Fails => screen::odd("differs"),
+            Verdict::Open => screen::faint("open   "),
         };
         out.push_str(&format!(
-            "  {word}  {}\n         {}\n",
+            "  {word}  {}\n           {}\n",
             claim.text, claim.here
         ));
     }
