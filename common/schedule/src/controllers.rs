@@ -165,6 +165,28 @@ impl Tree {
         below == above
     }
 
+    /// The controllers that a message passes, in order.
+    pub(crate) fn stops(&self, from: u32, to: u32) -> Vec<u32> {
+        let (mut up, down) = self.way(from, to);
+        up.extend(down.into_iter().rev());
+        up
+    }
+
+    /// True for each controller below which, at any depth, there is one of these tasks.
+    pub(crate) fn above(&self, tasks: impl Iterator<Item = u32>) -> Vec<bool> {
+        let mut is_above = vec![false; self.n_controllers()];
+        for task in tasks {
+            let mut next = Some(self.of_task[task as usize]);
+            while let Some(controller) = next {
+                if std::mem::replace(&mut is_above[controller as usize], true) {
+                    break;
+                }
+                next = self.parent[controller as usize];
+            }
+        }
+        is_above
+    }
+
     /// The controllers that a message passes: up from the sender's one to the shared one, and
     /// those from the receiver's one up to below the shared one.
     pub(crate) fn way(&self, from: u32, to: u32) -> (Vec<u32>, Vec<u32>) {
@@ -193,13 +215,8 @@ pub fn through_controllers(
     placing: Placing,
 ) -> Controlled {
     let traffic = Traffic::new(problem, tree);
-    let controllers = match placing {
-        Placing::Paper => by_paper(problem, tree, schedule, &traffic),
-        Placing::LeastTraffic => {
-            let host = |task: u32| schedule.entries[task as usize].host;
-            by_least_traffic(problem, tree, host, &traffic)
-        }
-    };
+    let host = |task: u32| schedule.entries[task as usize].host;
+    let controllers = places(problem, tree, placing, &traffic, host, &Bounds::default());
     let schedule = again(problem, schedule, |pred, task, edge| {
         let hosts = [pred, task].map(|task| schedule.entries[task as usize].host);
         route(problem, tree, &controllers, (pred, task), hosts, edge)
@@ -213,6 +230,39 @@ pub fn through_controllers(
     }
 }
 
+/// Where controllers may not be put.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bounds {
+    /// By controller: the machine that it stays on; empty if none does.
+    pub(crate) stays: Vec<Option<u32>>,
+    /// By machine: true if nothing is put there; empty if all are free.
+    pub(crate) gone: Vec<bool>,
+}
+
+impl Bounds {
+    fn allow(&self, controller: u32, host: u32) -> bool {
+        match self.stays.get(controller as usize) {
+            Some(&Some(stays)) => host == stays,
+            Some(None) | None => !self.gone.get(host as usize).is_some_and(|&gone| gone),
+        }
+    }
+}
+
+/// The machines of controllers within bounds.
+pub(crate) fn places(
+    problem: &Problem,
+    tree: &Tree,
+    placing: Placing,
+    traffic: &Traffic,
+    host_of: impl Fn(u32) -> u32,
+    bounds: &Bounds,
+) -> Vec<u32> {
+    match placing {
+        Placing::Paper => by_paper(problem, tree, host_of, traffic, bounds),
+        Placing::LeastTraffic => by_least_traffic(problem, tree, host_of, traffic, bounds),
+    }
+}
+
 /// The machines of controllers for the least traffic, each message counted as often as its edge
 /// weighs.
 pub(crate) fn places_by_weight(
@@ -222,7 +272,7 @@ pub(crate) fn places_by_weight(
     weight: impl Fn(u32) -> f64,
 ) -> Vec<u32> {
     let traffic = Traffic::weighted(problem, tree, weight);
-    by_least_traffic(problem, tree, host_of, &traffic)
+    by_least_traffic(problem, tree, host_of, &traffic, &Bounds::default())
 }
 
 /// The rules of [`crate::check()`] with messages that take the controllers' way.
@@ -246,10 +296,20 @@ fn route(
     hosts: [u32; 2],
     edge: u32,
 ) -> f64 {
-    let (up, down) = tree.way(from, to);
+    along(problem, &tree.stops(from, to), controllers, hosts, edge)
+}
+
+/// Seconds that the data of an edge takes from host to host by the machines of some controllers.
+pub(crate) fn along(
+    problem: &Problem,
+    stops: &[u32],
+    controllers: &[u32],
+    hosts: [u32; 2],
+    edge: u32,
+) -> f64 {
     let mut here = hosts[0];
     let mut seconds = 0.0;
-    let stops = up.iter().chain(down.iter().rev());
+    let stops = stops.iter();
     let stops = stops.map(|&controller| controllers[controller as usize]);
     for next in stops.chain([hosts[1]]) {
         seconds += problem.transfer(edge, here, next);
@@ -259,19 +319,21 @@ fn route(
 }
 
 /// The traffic of the hop between a task or controller and the controller above it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Hop {
     messages: f64,
     data: f64,
 }
 
-struct Traffic {
+/// The traffic of all messages over the hops of a tree, wherever its tasks and controllers are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Traffic {
     of_task: Vec<Hop>,
     of_controller: Vec<Hop>,
 }
 
 impl Traffic {
-    fn new(problem: &Problem, tree: &Tree) -> Traffic {
+    pub(crate) fn new(problem: &Problem, tree: &Tree) -> Traffic {
         Traffic::weighted(problem, tree, |_| 1.0)
     }
 
@@ -368,7 +430,13 @@ fn tasks_by_controller(tree: &Tree) -> Vec<Vec<u32>> {
     tasks
 }
 
-fn by_paper(problem: &Problem, tree: &Tree, schedule: &Schedule, traffic: &Traffic) -> Vec<u32> {
+fn by_paper(
+    problem: &Problem,
+    tree: &Tree,
+    host_of: impl Fn(u32) -> u32,
+    traffic: &Traffic,
+    bounds: &Bounds,
+) -> Vec<u32> {
     let tasks = tasks_by_controller(tree);
     let hosts = 0..problem.hosts().len() as u32;
     let mut below: Vec<Vec<u32>> = vec![Vec::new(); tree.n_controllers()];
@@ -376,14 +444,20 @@ fn by_paper(problem: &Problem, tree: &Tree, schedule: &Schedule, traffic: &Traff
     for &controller in &tree.upwards {
         let mut costs = Costs::new(problem);
         for &task in &tasks[controller as usize] {
-            let host = schedule.entries[task as usize].host;
-            costs.add(problem, traffic.of_task[task as usize], host);
+            costs.add(problem, traffic.of_task[task as usize], host_of(task));
         }
         for child in std::mem::take(&mut below[controller as usize]) {
             let hop = traffic.of_controller[child as usize];
             costs.add(problem, hop, places[child as usize]);
         }
-        let (_, host) = lowest(hosts.clone().map(|host| costs.at(problem, host)));
+        let (_, host) = lowest(
+            hosts
+                .clone()
+                .map(|host| match bounds.allow(controller, host) {
+                    true => costs.at(problem, host),
+                    false => f64::INFINITY,
+                }),
+        );
         places[controller as usize] = host;
         if let Some(above) = tree.parent[controller as usize] {
             below[above as usize].push(controller);
@@ -407,6 +481,7 @@ fn by_least_traffic(
     tree: &Tree,
     host_of: impl Fn(u32) -> u32,
     traffic: &Traffic,
+    bounds: &Bounds,
 ) -> Vec<u32> {
     let tasks = tasks_by_controller(tree);
     let n_groups = problem.links().n_groups();
@@ -426,6 +501,9 @@ fn by_least_traffic(
         for (host, total) in (0u32..).zip(&mut total) {
             *total += costs.at(problem, host);
         }
+        let others = (0u32..).zip(&mut total);
+        let others = others.filter(|&(host, _)| !bounds.allow(controller, host));
+        others.for_each(|(_, total)| *total = f64::INFINITY);
         let Some(above) = tree.parent[controller as usize] else {
             places[controller as usize] = lowest(total.into_iter()).1;
             continue;

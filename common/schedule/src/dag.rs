@@ -9,7 +9,7 @@ use thiserror::Error;
 /// A graph without cycles as compressed rows in both directions. Its tasks are numbered by their
 /// *position* in topological order (Kahn's, smallest number of the input first), so that every
 /// edge goes from a lower position to a higher one and passes run forward in memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dag {
     work: Vec<f64>,
     cores: Vec<u32>,
@@ -256,6 +256,12 @@ impl Dag {
             .iter()
             .copied()
             .zip(self.data[range].iter().copied())
+    }
+
+    /// The messages of a task: (successor, number of the edge), in the order of positions.
+    pub fn outgoing(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        let edges = self.succ_off[task as usize]..self.succ_off[task as usize + 1];
+        edges.map(|edge| (self.succ[edge as usize], edge))
     }
 
     /// The predecessors of a task: (predecessor, number of the edge), in the order of positions.

@@ -54,6 +54,7 @@ mod rank;
 mod request;
 mod retime;
 mod round_robin;
+pub mod rounds;
 mod schedule;
 mod search;
 pub mod structured;

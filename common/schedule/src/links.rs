@@ -7,7 +7,7 @@ use model::{GroupId, Platform};
 /// Latency and bandwidth between the groups of a platform, as dense tables: groups are numbered
 /// from 0 by ascending id. One number more, [`Links::outside`], stands for a machine that is not
 /// of the platform but holds data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     n_groups: u32,
     latency: Vec<f64>,
@@ -47,6 +47,7 @@ impl Links {
 
     /// Seconds that data takes from a machine of one group to *another* machine of a group; data
     /// 0 costs nothing, not even latency.
+    #[inline]
     pub fn seconds(&self, data: f64, from: u32, to: u32) -> f64 {
         if data <= 0.0 {
             return 0.0;

@@ -22,13 +22,13 @@ const PARTS_MAX: u64 = 1 << 31;
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// The machines whose memory may run out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
     hosts: Vec<Option<Scarce>>,
 }
 
 /// The memory of a machine that may run out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scarce {
     /// All of it.
     pub(crate) bytes: u64,

@@ -27,7 +27,7 @@ use crate::schedule::{Placement, Schedule, ScheduleError, Scheduler, holds_slots
 
 mod estimates;
 mod fast;
-mod virtual_system;
+pub(crate) mod virtual_system;
 
 use estimates::Estimates;
 pub use fast::PchFast;

@@ -11,7 +11,7 @@ mod named;
 mod paper;
 
 pub use named::{NamedError, named};
-pub use paper::{GROUPS_OF_PAPER_MAX, MessageCost, paper};
+pub use paper::{GROUPS_OF_PAPER_MAX, MessageCost, paper, paper_with};
 
 /// The network between the machines of a reference platform.
 #[derive(Clone, Copy, Debug, PartialEq)]

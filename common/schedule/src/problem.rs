@@ -14,7 +14,7 @@ use crate::memory::Memory;
 
 /// Everything that a scheduler may look at. Machines are numbered by their place in the platform,
 /// which is also the order in which ties between them are broken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     dag: Arc<Dag>,
     hosts: Vec<Host>,
@@ -429,6 +429,7 @@ impl Problem {
     }
 
     /// Seconds that a task takes on a machine: work over power, or the explicit cost; 0 for gates.
+    #[inline]
     pub fn duration(&self, task: u32, host: u32) -> f64 {
         match &self.costs {
             Some(costs) => costs[task as usize * self.hosts.len() + host as usize],
@@ -437,6 +438,7 @@ impl Problem {
     }
 
     /// Seconds that the data of an edge takes from a machine to a machine.
+    #[inline]
     pub fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
         if from == to && from != OUTSIDE {
             return 0.0;
@@ -446,6 +448,7 @@ impl Problem {
     }
 
     /// The group of a machine; [`OUTSIDE`] has one of its own.
+    #[inline]
     pub fn group(&self, host: u32) -> u32 {
         match self.hosts.get(host as usize) {
             Some(host) => host.group,

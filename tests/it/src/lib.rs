@@ -29,6 +29,8 @@ mod data_order;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+mod experiment;
+#[cfg(test)]
 mod flood;
 #[cfg(test)]
 mod for_each;

@@ -123,12 +123,18 @@ const TABLE: &[Row] = &[
     row("workflows", "simulator", &[CORES, LAYERS], &[PURE]),
     row(
         "workflows",
+        "experiments",
+        &[&["model", "schedule", "forecast"]],
+        &[],
+    ),
+    row(
+        "workflows",
         "xav",
         &[
             DAEMONS,
             OUTSIDE,
             LAYERS,
-            &["language", "simulator", "forecast"],
+            &["language", "simulator", "experiments", "forecast"],
         ],
         &[CORES],
     ),

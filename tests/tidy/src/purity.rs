@@ -15,6 +15,7 @@ const PURE: &[&str] = &[
     "activity-core",
     "language",
     "simulator",
+    "experiments",
 ];
 
 /// Other people's crates that a pure crate may import, each because it computes and does nothing else.

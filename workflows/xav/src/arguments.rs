@@ -11,7 +11,7 @@ pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
 use crate::chosen::Only;
-use crate::{forecast, grid_admin, history, plan, platform, report, text, trace};
+use crate::{experiment, forecast, grid_admin, history, plan, platform, report, text, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Show what activities took in earlier runs, by which plans are made
     #[command(after_help = history::EXAMPLES)]
     History(history::Arguments),
+    /// Repeat the published comparisons of schedulers and rescheduling, and judge their claims
+    #[command(after_help = experiment::EXAMPLES)]
+    Experiment(experiment::Arguments),
     /// Print the JSON Schema of definitions, for editors
     Schema,
     /// Print a definition as a tree, as a graph for Graphviz, or as JSON
@@ -461,6 +464,7 @@ impl Command {
             | Command::Config(_)
             | Command::Drain(_)
             | Command::Undrain(_)
+            | Command::Experiment(_)
             | Command::Tool(_) => false,
         }
     }

@@ -13,6 +13,7 @@ mod ask;
 mod burn;
 mod cancel;
 mod chosen;
+mod experiment;
 mod export;
 mod failure;
 mod fault;
@@ -105,6 +106,7 @@ fn obey(command: &Command) -> Outcome {
         Command::Forecast(arguments) => forecast::forecast(arguments),
         Command::Trace(trace::Command::Stats(stats)) => trace::stats(stats),
         Command::Trace(trace::Command::Generate(generate)) => trace::generate(generate),
+        Command::Experiment(arguments) => experiment::experiment(arguments),
         Command::History(arguments) => history::history(arguments),
         Command::Schema => inspect::schema(),
         Command::Show(show) => inspect::show(show),

@@ -6,27 +6,28 @@ use crate::order::by_priority;
 use crate::problem::Problem;
 
 /// The costs of tasks and messages on the virtual machine, and the resulting order of tasks.
-pub(super) struct VirtualSystem {
-    pub(super) link: VirtualLink,
+pub(crate) struct VirtualSystem {
+    pub(crate) link: VirtualLink,
     /// By task: the shortest time on any machine that it fits.
-    pub(super) shortest: Vec<f64>,
+    pub(crate) shortest: Vec<f64>,
     /// By task: the longest way from its start to the end of the process.
-    pub(super) priority: Vec<f64>,
+    pub(crate) priority: Vec<f64>,
     /// All tasks by descending priority, predecessors first.
-    pub(super) order: Vec<u32>,
+    pub(crate) order: Vec<u32>,
 }
 
 /// The cost of a message while one of its ends is not placed: the highest bandwidth and the lowest
 /// latency between any two machines (A3). Between slots of the only machine nothing costs; where
 /// there is one slot only, the bandwidth is 1, as in the published vectors.
-pub(super) struct VirtualLink {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct VirtualLink {
     latency: f64,
     bandwidth: f64,
 }
 
 impl VirtualSystem {
     /// O(n log n + e).
-    pub(super) fn new(problem: &Problem) -> VirtualSystem {
+    pub(crate) fn new(problem: &Problem) -> VirtualSystem {
         let dag = problem.dag();
         let link = VirtualLink::new(problem);
         let durations = Shortest::new(problem);
@@ -77,7 +78,7 @@ impl VirtualLink {
         }
     }
 
-    pub(super) fn seconds(&self, data: f64) -> f64 {
+    pub(crate) fn seconds(&self, data: f64) -> f64 {
         if data > 0.0 {
             self.latency + data / self.bandwidth
         } else {

@@ -51,6 +51,11 @@ impl MessageCost {
 /// groups, half of it between them, no latency. None for 0 groups, for more than
 /// [`GROUPS_OF_PAPER_MAX`], and for a bandwidth that is not above 0.
 pub fn paper(groups: u32, seed: u64, bandwidth: f64) -> Option<Platform> {
+    paper_with(groups, seed, bandwidth, 0.5 * bandwidth)
+}
+
+/// The same machines with a bandwidth inside groups and another one between them.
+pub fn paper_with(groups: u32, seed: u64, inside: f64, between: f64) -> Option<Platform> {
     if groups > GROUPS_OF_PAPER_MAX {
         return None;
     }
@@ -72,7 +77,7 @@ pub fn paper(groups: u32, seed: u64, bandwidth: f64) -> Option<Platform> {
         bandwidth,
         latency: 0.0,
     };
-    let mut links = Network::uniform(link(0.5 * bandwidth));
-    links.inside = link(bandwidth);
+    let mut links = Network::uniform(link(between));
+    links.inside = link(inside);
     Platform::new(machines, links).ok()
 }

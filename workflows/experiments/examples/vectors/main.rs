@@ -1,4 +1,5 @@
-//! `cargo run -p schedule --example vectors -- FILE...` holds the schedulers against vector files,
+//! `cargo run --release -p experiments --example vectors -- FILE...` holds schedulers and rounds against
+//! vector files,
 //! prints what differs, and ends with status 1 if anything does.
 #![expect(
     clippy::print_stdout,

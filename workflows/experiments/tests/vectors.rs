@@ -1,13 +1,13 @@
 //! The published vectors: ten problems with the schedules that a reference implementation gives.
 
-#[path = "../examples/vectors/check.rs"]
+#[path = "../examples/vectors/check/mod.rs"]
 mod check;
 
 use std::path::Path;
 
 #[test]
-fn every_static_entry_of_the_ten_vector_files_agrees() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+fn every_entry_of_the_ten_vector_files_agrees() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../common/schedule/tests/vectors");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -40,8 +40,8 @@ fn what_is_no_vector_file_is_refused() {
 
 #[test]
 fn a_wrong_expectation_is_seen() {
-    let text =
-        include_str!("vectors/01-topcuoglu.json").replace("\"makespan\": 80", "\"makespan\": 81");
+    let text = include_str!("../../../common/schedule/tests/vectors/01-topcuoglu.json")
+        .replace("\"makespan\": 80", "\"makespan\": 81");
     let outcome = check::check_file(&text).unwrap();
     assert_eq!(
         outcome.differences,

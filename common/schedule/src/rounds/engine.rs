@@ -1,0 +1,284 @@
+//! The engine: observations in, commands out.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::machine::Machine;
+use super::moving::Open;
+use super::policy::{Policy, PolicyError, Sizing};
+use super::progress::{Phase, Progress};
+use super::question::{Answer, Question};
+use super::setting::Setting;
+
+/// Something that has happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// The process begins.
+    Begin,
+    /// A task has started on the machine that it was sent to.
+    Started(u32),
+    /// A task has ended.
+    Finished(u32),
+    /// A task that was to be retracted has not started, and will not.
+    Retracted(u32),
+    /// A machine has vanished with all that ran on it. Files of ended tasks can still be read.
+    Gone(u32),
+    /// Somebody else has found the power of a machine.
+    Power {
+        /// The machine.
+        host: u32,
+        /// Its power as a factor of the nominal one, from 0 up.
+        factor: f64,
+    },
+    /// The plan that was asked for.
+    Planned(Answer),
+    /// The time has come for which [`Command::WakeAt`] asked.
+    Due,
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Send a machine the tasks of its round, in order. [`Rounds::progress`] has their slots.
+    Send {
+        /// The machine.
+        host: u32,
+        /// Its round, from 1.
+        round: u32,
+        /// The tasks, in order.
+        tasks: Vec<u32>,
+    },
+    /// Send a machine tasks that came to it and run before some that it was sent earlier.
+    SendAhead {
+        /// The machine.
+        host: u32,
+        /// The tasks, in order.
+        tasks: Vec<u32>,
+    },
+    /// Take tasks back from a machine, unless they have started.
+    Retract {
+        /// The machine.
+        host: u32,
+        /// The tasks, in order.
+        tasks: Vec<u32>,
+    },
+    /// A machine was judged.
+    Judged(Judgement),
+    /// Plan, and tell the result.
+    Plan(Question),
+    /// Plans came into force, or did not.
+    Replanned {
+        /// The machine whose judgement asked for it.
+        host: u32,
+        /// The plan.
+        answer: Answer,
+        /// True if it is in force.
+        kept: bool,
+    },
+    /// Tell when this time has come. It replaces the time that was asked for before.
+    WakeAt(f64),
+}
+
+/// What a machine's round was like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// The machine.
+    pub host: u32,
+    /// Seconds that the tasks of the round were expected to take when they started.
+    pub expected: f64,
+    /// Seconds that they took.
+    pub real: f64,
+    /// Expected over real, 1 if neither is anything.
+    pub performance: f64,
+    /// True if the round was longer than expected by more than the threshold.
+    pub is_loss: bool,
+    /// The power that the machine is believed to have from now on, as a factor of the nominal one.
+    pub factor: f64,
+}
+
+/// The rounds of one process. It is plain data: the same observations give the same commands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rounds {
+    pub(super) setting: Arc<Setting>,
+    pub(super) policy: Policy,
+    pub(super) progress: Progress,
+    pub(super) machines: Vec<Machine>,
+    /// By task: seconds that it was expected to take when it started.
+    pub(super) expected: Vec<f64>,
+    /// By task: when it is judged if it still runs then.
+    pub(super) overdue_at: Vec<f64>,
+    pub(super) n_questions: u64,
+    pub(super) open: Option<Open>,
+    /// Machines whose tasks are to be planned again once the open question is settled.
+    pub(super) pending: BTreeSet<u32>,
+    /// When the engine has asked to be woken.
+    pub(super) wake_at: f64,
+}
+
+impl Rounds {
+    /// A process of which nothing has started.
+    pub fn new(setting: Arc<Setting>, policy: Policy) -> Result<Rounds, PolicyError> {
+        policy.check()?;
+        let problem = setting.problem();
+        let hosts = problem.hosts().iter();
+        let machines = hosts.map(|host| Machine::new(host.slots as usize));
+        let progress = Progress::new(&setting);
+        let n_tasks = progress.phase.len();
+        let mut rounds = Rounds {
+            expected: vec![0.0; n_tasks],
+            overdue_at: vec![f64::INFINITY; n_tasks],
+            machines: machines.collect(),
+            setting,
+            policy,
+            progress,
+            n_questions: 0,
+            open: None,
+            pending: BTreeSet::new(),
+            wake_at: f64::INFINITY,
+        };
+        for task in 0..n_tasks as u32 {
+            if !rounds.is_gate(task) {
+                let slots = rounds.slots(task);
+                let machine = &mut rounds.machines[rounds.progress.host[task as usize] as usize];
+                machine.came(rounds.setting.rank(task), slots);
+                machine.extent = rounds.setting.mean_weight;
+                machine.round = 1;
+            }
+        }
+        Ok(rounds)
+    }
+
+    /// Takes in what has happened and tells what to do. Observations that do not fit the state, such
+    /// as repeated ones, change nothing.
+    pub fn step(&mut self, now: f64, observation: Observation) -> Vec<Command> {
+        self.progress.now = self.progress.now.max(now);
+        let mut commands = Vec::new();
+        match observation {
+            Observation::Begin => {
+                for host in 0..self.machines.len() as u32 {
+                    self.send(host, &mut commands);
+                }
+            }
+            Observation::Started(task) => self.started(task, &mut commands),
+            Observation::Finished(task) => self.finished(task, &mut commands),
+            Observation::Retracted(task) => self.retracted(task, &mut commands),
+            Observation::Gone(host) => self.gone(host, &mut commands),
+            Observation::Power { host, factor } => {
+                if let Some(known) = self.progress.factor.get_mut(host as usize)
+                    && factor >= 0.0
+                {
+                    *known = factor;
+                }
+            }
+            Observation::Planned(answer) => self.planned(answer, &mut commands),
+            Observation::Due => self.due(&mut commands),
+        }
+        self.wake(&mut commands);
+        commands
+    }
+
+    /// The process that runs.
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// How far it has come, and where everything is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    fn started(&mut self, task: u32, commands: &mut Vec<Command>) {
+        if !self.knows(task) || !self.progress.is_waiting(task) {
+            return;
+        }
+        let host = self.progress.host[task as usize];
+        self.progress.phase[task as usize] = Phase::Running(self.progress.now);
+        if !self.is_gate(task) {
+            let expected = self.progress.duration(&self.setting, task, host);
+            self.expected[task as usize] = expected;
+            self.overdue_at[task as usize] = self.overdue_from(expected);
+            let (rank, slots) = (self.setting.rank(task), self.slots(task));
+            self.machines[host as usize].has_started(task, rank, slots);
+        }
+        self.answered(task, commands);
+    }
+
+    fn finished(&mut self, task: u32, commands: &mut Vec<Command>) {
+        if !self.knows(task) {
+            return;
+        }
+        let start = match self.progress.phase[task as usize] {
+            Phase::Waiting => self.progress.now,
+            Phase::Running(start) => start,
+            Phase::Ended(_) => return,
+        };
+        self.started(task, commands);
+        let now = self.progress.now;
+        self.progress.phase[task as usize] = Phase::Ended(now);
+        if self.is_gate(task) {
+            return;
+        }
+        let host = self.progress.host[task as usize];
+        let nominal = self.setting.problem().duration(task, host);
+        let slots = self.slots(task);
+        let machine = &mut self.machines[host as usize];
+        machine.has_ended(task, slots.clone());
+        machine.expected += self.expected[task as usize];
+        machine.real += now - start;
+        machine.nominal_all += nominal;
+        machine.real_all += now - start;
+        let mut slots = machine.queues()[slots].iter();
+        let ends_round = match self.policy.sizing {
+            Sizing::Whole => false,
+            // The task that has just ended was the last but one of its slot (rule A9), or there is
+            // something to send to a slot that has nothing.
+            Sizing::Parts(_) => slots.any(|slot| slot.n_out == 1 || slot.is_starved()),
+            Sizing::Adaptive { .. } => slots.any(|slot| slot.n_out == 0),
+        };
+        if ends_round {
+            self.end_round(host, commands);
+        }
+    }
+
+    fn gone(&mut self, host: u32, commands: &mut Vec<Command>) {
+        let Some(gone) = self.progress.gone.get_mut(host as usize) else {
+            return;
+        };
+        if std::mem::replace(gone, true) {
+            return;
+        }
+        let machine = &mut self.machines[host as usize];
+        let running = machine.running().iter().copied();
+        let sent = machine.sent().iter();
+        let sent = sent.map(|&rank| self.setting.order[rank as usize]);
+        let lost: Vec<u32> = running.chain(sent).collect();
+        machine.has_vanished();
+        for &task in &lost {
+            self.progress.phase[task as usize] = Phase::Waiting;
+            let (rank, slots) = (self.setting.rank(task), self.slots(task));
+            self.machines[host as usize].came(rank, slots);
+        }
+        // Nothing on it can start any more, as if all of it were retracted.
+        for task in lost {
+            self.answered(task, commands);
+        }
+        match self.policy.sizing {
+            Sizing::Whole => {}
+            Sizing::Parts(_) | Sizing::Adaptive { .. } => self.want_plan(host, commands),
+        }
+    }
+
+    /// The slots of its machine that a task holds.
+    pub(super) fn slots(&self, task: u32) -> std::ops::Range<usize> {
+        let slot = self.progress.slot[task as usize] as usize;
+        slot..slot + self.setting.problem().dag().cores(task) as usize
+    }
+
+    pub(super) fn is_gate(&self, task: u32) -> bool {
+        self.setting.problem().dag().is_gate(task)
+    }
+
+    fn knows(&self, task: u32) -> bool {
+        (task as usize) < self.progress.phase.len()
+    }
+}

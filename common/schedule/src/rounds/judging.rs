@@ -1,0 +1,137 @@
+//! What the time that tasks took says about their machine.
+
+use super::engine::{Command, Judgement, Rounds};
+use super::policy::Learning;
+use super::progress::Phase;
+use crate::order::less;
+
+/// What a judgement looks at.
+struct Took {
+    expected: f64,
+    real: f64,
+    /// The most that the factor of the machine can be; no limit if nothing is overdue.
+    factor_max: f64,
+}
+
+impl Rounds {
+    /// Judges a round and opens the next one.
+    pub(super) fn end_round(&mut self, host: u32, commands: &mut Vec<Command>) {
+        let machine = &mut self.machines[host as usize];
+        let took = Took {
+            expected: std::mem::take(&mut machine.expected),
+            real: std::mem::take(&mut machine.real),
+            factor_max: f64::INFINITY,
+        };
+        let judgement = self.judge(host, took);
+        self.machines[host as usize].next_round(self.policy.sizing, &judgement);
+        self.conclude(judgement, commands);
+        if !self.is_asked_for(host) {
+            self.send(host, commands);
+        }
+    }
+
+    /// Judges machines whose tasks run longer than expected.
+    pub(super) fn due(&mut self, commands: &mut Vec<Command>) {
+        self.wake_at = f64::INFINITY;
+        for host in 0..self.machines.len() as u32 {
+            let running = self.machines[host as usize].running().iter().copied();
+            let overdue =
+                running.filter(|&task| self.overdue_at[task as usize] <= self.progress.now);
+            let overdue: Vec<u32> = overdue.collect();
+            if overdue.is_empty() {
+                continue;
+            }
+            let machine = &self.machines[host as usize];
+            let mut took = Took {
+                expected: machine.expected,
+                real: machine.real,
+                factor_max: f64::INFINITY,
+            };
+            let (mut nominal, mut elapsed) = (machine.nominal_all, machine.real_all);
+            for task in overdue {
+                let Phase::Running(start) = self.progress.phase[task as usize] else {
+                    continue;
+                };
+                let since = self.progress.now - start;
+                took.expected += self.expected[task as usize];
+                took.real += since;
+                nominal += self.setting.problem().duration(task, host);
+                elapsed += since;
+                // The next look is worth it when the task has taken twice as long.
+                self.overdue_at[task as usize] = start + 2.0 * since;
+            }
+            let weight = self.weight();
+            took.factor_max = (nominal + weight) / (elapsed + weight);
+            let judgement = self.judge(host, took);
+            self.conclude(judgement, commands);
+        }
+    }
+
+    /// Asks to be woken when the next task is overdue, if that is not what was asked for last.
+    pub(super) fn wake(&mut self, commands: &mut Vec<Command>) {
+        if !self.policy.judges_overdue {
+            return;
+        }
+        let running = self.machines.iter().flat_map(|machine| machine.running());
+        let at = running.map(|&task| self.overdue_at[task as usize]);
+        let at = at.fold(f64::INFINITY, f64::min);
+        if at.is_finite() && at.to_bits() != self.wake_at.to_bits() {
+            self.wake_at = at;
+            commands.push(Command::WakeAt(at));
+        }
+    }
+
+    /// When a task that starts now is overdue; never if nobody has estimated it.
+    pub(super) fn overdue_from(&self, expected: f64) -> f64 {
+        match expected > 0.0 && self.policy.judges_overdue {
+            true => self.progress.now + (1.0 + self.policy.threshold) * expected,
+            false => f64::INFINITY,
+        }
+    }
+
+    /// Judges what took so long, and learns from it.
+    fn judge(&mut self, host: u32, took: Took) -> Judgement {
+        let Took { expected, real, .. } = took;
+        let is_loss = less((1.0 + self.policy.threshold) * expected, real);
+        let performance = if real > 0.0 { expected / real } else { 1.0 };
+        let weight = self.weight();
+        let known = self.progress.factor[host as usize];
+        let machine = &self.machines[host as usize];
+        let learnt = match self.policy.learning {
+            // What is overdue still counts when it ends.
+            Learning::LastRound if took.factor_max.is_finite() => known,
+            Learning::LastRound if is_loss => known * performance,
+            Learning::LastRound => known,
+            Learning::Damped { .. } if machine.real_all + weight > 0.0 => {
+                (machine.nominal_all + weight) / (machine.real_all + weight)
+            }
+            Learning::Damped { .. } => known,
+        };
+        let factor = learnt.min(took.factor_max);
+        self.progress.factor[host as usize] = factor;
+        Judgement {
+            host,
+            expected,
+            real,
+            performance,
+            is_loss,
+            factor,
+        }
+    }
+
+    /// Tells of a judgement, and asks for a plan if it is a loss.
+    fn conclude(&mut self, judgement: Judgement, commands: &mut Vec<Command>) {
+        commands.push(Command::Judged(judgement));
+        if judgement.is_loss {
+            self.want_plan(judgement.host, commands);
+        }
+    }
+
+    /// The seconds of nominal performance that a machine is given in advance.
+    fn weight(&self) -> f64 {
+        match self.policy.learning {
+            Learning::LastRound => 0.0,
+            Learning::Damped { mean_weights } => mean_weights * self.setting.mean_weight,
+        }
+    }
+}

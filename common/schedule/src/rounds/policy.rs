@@ -1,0 +1,156 @@
+//! The rules of rescheduling, each of which can be switched by itself.
+
+use thiserror::Error;
+
+/// The most rounds of a fixed number: beyond that each activity is a round of its own.
+pub const ROUNDS_MAX: u32 = 1_000_000;
+/// The largest threshold, reward or weight; beyond that nothing changes any more.
+pub const FACTOR_MAX: f64 = 1e6;
+/// The part of the expected time by which a round may be late in the paper's example.
+pub const THRESHOLD: f64 = 0.1;
+/// The paper's reward factor.
+pub const REWARD: f64 = 0.05;
+
+/// When a process is judged, what it learns, and what may move.
+///
+/// [`Policy::fixed`], [`Policy::rounds`] and [`Policy::adaptive`] are those of Bittencourt and
+/// Madeira; [`Policy::xavantes`] is ours. Each field may be set by itself, which is how studies
+/// measure what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// How much of its queue a machine is sent at once.
+    pub sizing: Sizing,
+    /// A round is a loss if it took longer than expected by more than this part.
+    pub threshold: f64,
+    /// What a judgement tells about the power of a machine.
+    pub learning: Learning,
+    /// The activities that a loss puts back to the planner.
+    pub scope: Scope,
+    /// The least part of the remaining makespan that a plan has to save to be kept; without it every
+    /// plan is kept, better or not.
+    pub gain_least: Option<f64>,
+    /// True if an activity that runs longer than expected by more than the threshold is a loss
+    /// before it ends.
+    pub judges_overdue: bool,
+}
+
+/// How much of its queue a machine is sent at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizing {
+    /// All of it, and nothing is ever judged.
+    Whole,
+    /// As much as is estimated to end before the next of so many equal parts of the makespan
+    /// (Algorithm 5).
+    Parts(u32),
+    /// The mean weight of an activity at first, then longer or shorter as the machine performs
+    /// (Algorithms 6 and 7), with this reward factor.
+    Adaptive {
+        /// The part of a round by which the next one grows if it was not late.
+        reward: f64,
+    },
+}
+
+/// What a judgement tells about the power of a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Learning {
+    /// A loss multiplies the known power by expected over real time of the round; a gain changes
+    /// nothing (rule A10).
+    LastRound,
+    /// The nominal power times (h + k w) / (real + k w) over all that has ended there, h its nominal
+    /// time, w the mean weight (section 10.3): follows gains too.
+    Damped {
+        /// The number of mean weights, k.
+        mean_weights: f64,
+    },
+}
+
+/// The activities that a loss puts back to the planner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of the slow machine that have not started (rule A11).
+    Machine,
+    /// All that have not started.
+    All,
+}
+
+/// Why options are not a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum PolicyError {
+    /// A number of rounds that is out of bounds.
+    #[error("{0} rounds cannot be run; there are from 1 to {ROUNDS_MAX}")]
+    Rounds(u32),
+    /// A number that is out of bounds.
+    #[error("the {what} is {value}; it is a number from 0 to {FACTOR_MAX}")]
+    Factor {
+        /// The option.
+        what: &'static str,
+        /// The value given.
+        value: f64,
+    },
+}
+
+impl Policy {
+    /// Everything is sent at once and stays where it is.
+    pub const fn fixed() -> Policy {
+        Policy {
+            sizing: Sizing::Whole,
+            threshold: THRESHOLD,
+            learning: Learning::LastRound,
+            scope: Scope::Machine,
+            gain_least: None,
+            judges_overdue: false,
+        }
+    }
+
+    /// Dynamic PCH in so many rounds (Algorithm 5).
+    pub const fn rounds(rounds: u32) -> Policy {
+        Policy {
+            sizing: Sizing::Parts(rounds),
+            ..Policy::fixed()
+        }
+    }
+
+    /// Adaptive rounds (Algorithms 6 and 7).
+    pub const fn adaptive() -> Policy {
+        Policy {
+            sizing: Sizing::Adaptive { reward: REWARD },
+            ..Policy::fixed()
+        }
+    }
+
+    /// Adaptive rounds that do no harm: damped estimates of power, and a plan is kept only if it
+    /// saves 2 % (section 10.3).
+    pub const fn xavantes() -> Policy {
+        Policy {
+            learning: Learning::Damped { mean_weights: 1.0 },
+            scope: Scope::All,
+            gain_least: Some(0.02),
+            ..Policy::adaptive()
+        }
+    }
+
+    /// The first option that is out of bounds.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        let reward = match self.sizing {
+            Sizing::Whole => 0.0,
+            Sizing::Parts(rounds) if (1..=ROUNDS_MAX).contains(&rounds) => 0.0,
+            Sizing::Parts(rounds) => return Err(PolicyError::Rounds(rounds)),
+            Sizing::Adaptive { reward } => reward,
+        };
+        let mean_weights = match self.learning {
+            Learning::LastRound => 0.0,
+            Learning::Damped { mean_weights } => mean_weights,
+        };
+        for (what, value) in [
+            ("threshold", self.threshold),
+            ("reward factor", reward),
+            ("number of mean weights", mean_weights),
+            ("least gain", self.gain_least.unwrap_or(0.0)),
+        ] {
+            if !(0.0..=FACTOR_MAX).contains(&value) {
+                return Err(PolicyError::Factor { what, value });
+            }
+        }
+        Ok(())
+    }
+}

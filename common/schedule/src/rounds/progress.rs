@@ -1,0 +1,70 @@
+//! How far a process has come: the facts from which everything else is estimated.
+
+use super::setting::Setting;
+
+/// The phase of a task.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Phase {
+    /// It has not started.
+    Waiting,
+    /// It has started, at this time.
+    Running(f64),
+    /// It has ended, at this time.
+    Ended(f64),
+}
+
+/// The phases and machines of tasks, and what is known of the machines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// The time of these facts.
+    pub now: f64,
+    /// By task.
+    pub phase: Vec<Phase>,
+    /// By task: its machine.
+    pub host: Vec<u32>,
+    /// By task: the lowest slot that it holds.
+    pub slot: Vec<u32>,
+    /// By task: when it was given its machine. No data leaves for there earlier (rule A12).
+    pub since: Vec<f64>,
+    /// By machine: its known power as a factor of the nominal one.
+    pub factor: Vec<f64>,
+    /// By machine: true if it has vanished.
+    pub gone: Vec<bool>,
+    /// By controller: its machine; none in direct mode.
+    pub controllers: Vec<u32>,
+}
+
+impl Progress {
+    /// Nothing has started.
+    pub(super) fn new(setting: &Setting) -> Progress {
+        let entries = &setting.plan().entries;
+        let n_hosts = setting.problem().hosts().len();
+        Progress {
+            now: 0.0,
+            phase: vec![Phase::Waiting; entries.len()],
+            host: entries.iter().map(|entry| entry.host).collect(),
+            slot: entries.iter().map(|entry| entry.slot).collect(),
+            since: vec![0.0; entries.len()],
+            factor: vec![1.0; n_hosts],
+            gone: vec![false; n_hosts],
+            controllers: setting.controllers().to_vec(),
+        }
+    }
+
+    /// True if a task has not started.
+    pub fn is_waiting(&self, task: u32) -> bool {
+        match self.phase[task as usize] {
+            Phase::Waiting => true,
+            Phase::Running(_) | Phase::Ended(_) => false,
+        }
+    }
+
+    /// Seconds that a task takes on a machine by the known power; infinity where that is 0.
+    pub fn duration(&self, setting: &Setting, task: u32, host: u32) -> f64 {
+        let nominal = setting.problem().duration(task, host);
+        match nominal > 0.0 {
+            true => nominal / self.factor[host as usize],
+            false => 0.0,
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Planning again what has not started: PCH in the middle of an execution.
+//!
+//! Algorithms 2 and 3 of Bittencourt and Madeira over the tasks that may move, all others where they
+//! are (rules A11 to A13 of the digest). It differs from [`crate::Pch`] in what [`Estimates`] says
+//! of time; the rules of choice are the same.
+
+use super::estimates::{Estimates, NONE};
+use super::progress::Progress;
+use super::setting::{Messages, Setting};
+use crate::controllers::{Bounds, Tree, places};
+use crate::order::{TOLERANCE, less};
+use crate::pch::Cluster;
+
+/// A request for a plan, with all that the planner has to know beside the [`Setting`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Its number, which the answer repeats.
+    pub number: u64,
+    /// The tasks that may move, in order; none of them has started.
+    pub movable: Vec<u32>,
+    /// What has started, where everything else is, and what is known of the machines.
+    pub progress: Progress,
+}
+
+/// New places for the tasks of a [`Question`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The number of the question.
+    pub number: u64,
+    /// The paths that were placed together, in the order in which they were placed.
+    pub clusters: Vec<Cluster>,
+    /// Tasks that fit no machine that is left; they stay where they were.
+    pub stranded: Vec<u32>,
+    /// By controller: its machine, as the new places want it; none in direct mode.
+    pub controllers: Vec<u32>,
+    /// The makespan with everything where it was, by what is known at the time of the question.
+    pub before: f64,
+    /// The makespan with the new places, likewise.
+    pub after: f64,
+}
+
+impl Question {
+    /// Plans. O(k s (n + e)) at worst for k clusters and s slots; in practice a candidate visits only
+    /// what its change reaches, and most slots are passed over because the path alone would take too
+    /// long there.
+    pub fn answer(&self, setting: &Setting) -> Answer {
+        let before = Estimates::new(setting, &self.progress, &[]).makespan();
+        let mut estimates = Estimates::new(setting, &self.progress, &self.movable);
+        let mut candidates = Candidates::new(setting, &self.progress);
+        let mut answer = Answer {
+            number: self.number,
+            clusters: Vec::new(),
+            stranded: Vec::new(),
+            controllers: self.progress.controllers.clone(),
+            before,
+            after: before,
+        };
+        let mut stranded = vec![false; setting.order.len()];
+        for &head in &self.movable {
+            if estimates.host[head as usize] != NONE || stranded[head as usize] {
+                continue;
+            }
+            let (tasks, hosts) = candidates.next_cluster(&mut estimates, &stranded, head);
+            candidates.collect(&estimates, &tasks, &hosts);
+            match best_place(&mut estimates, &tasks, &candidates.places) {
+                Some((host, slot)) => {
+                    estimates.place(&tasks, host, slot);
+                    candidates.touched[host as usize] = true;
+                    answer.clusters.push(Cluster { tasks, host, slot });
+                }
+                None => {
+                    stranded[head as usize] = true;
+                    answer.stranded.push(head);
+                }
+            }
+        }
+        if let (Messages::Controllers(tree, placing), Some(traffic)) =
+            (setting.messages(), setting.traffic())
+        {
+            let host = |task: u32| match estimates.host[task as usize] {
+                NONE => self.progress.host[task as usize],
+                host => host,
+            };
+            let bounds = self.bounds(tree);
+            let problem = setting.problem();
+            answer.controllers = places(problem, tree, *placing, traffic, host, &bounds);
+            estimates.with_controllers(&answer.controllers);
+        }
+        answer.after = estimates.makespan();
+        answer
+    }
+
+    /// Controllers stay with tasks below them that have started, as long as their machine is there.
+    fn bounds(&self, tree: &Tree) -> Bounds {
+        let progress = &self.progress;
+        let tasks = 0..progress.phase.len() as u32;
+        let started = tree.above(tasks.filter(|&task| !progress.is_waiting(task)));
+        let stays = started.iter().zip(&progress.controllers);
+        let stays = stays
+            .map(|(&started, &host)| (started && !progress.gone[host as usize]).then_some(host));
+        Bounds {
+            stays: stays.collect(),
+            gone: progress.gone.clone(),
+        }
+    }
+}
+
+impl Answer {
+    /// The tasks with their machines and lowest slots.
+    pub(super) fn moves(&self, setting: &Setting) -> impl Iterator<Item = (u32, u32, u32)> {
+        self.clusters.iter().flat_map(|cluster| {
+            let tasks = cluster.tasks.iter();
+            tasks.map(|&task| {
+                let slot = first_slot(setting, task, cluster.host, cluster.slot);
+                (task, cluster.host, slot)
+            })
+        })
+    }
+
+    /// True if it speaks of tasks and machines that are there.
+    pub(super) fn fits(&self, setting: &Setting) -> bool {
+        let n_hosts = setting.problem().hosts().len();
+        let dag = setting.problem().dag();
+        let fits = |cluster: &Cluster| {
+            let slots = match setting.problem().hosts().get(cluster.host as usize) {
+                Some(host) => host.slots,
+                None => return false,
+            };
+            let mut tasks = cluster.tasks.iter();
+            cluster.slot < slots
+                && tasks.all(|&t| (t as usize) < dag.n_tasks() && dag.cores(t) <= slots)
+        };
+        self.clusters.iter().all(fits)
+            && self.controllers.len() == setting.controllers().len()
+            && self
+                .controllers
+                .iter()
+                .all(|&host| (host as usize) < n_hosts)
+    }
+}
+
+/// The lowest slot of a task from a slot on: one of several cores reaches to the machine's last slot
+/// at most.
+pub(super) fn first_slot(setting: &Setting, task: u32, host: u32, slot: u32) -> u32 {
+    let slots = setting.problem().hosts()[host as usize].slots;
+    slot.min(slots.saturating_sub(setting.problem().dag().cores(task)))
+}
+
+/// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
+/// the one on which the last task ends first (A7), then the one of the lowest number.
+fn best_place(
+    estimates: &mut Estimates<'_>,
+    cluster: &[u32],
+    places: &[(u32, u32)],
+) -> Option<(u32, u32)> {
+    let (&head, &last) = (cluster.first()?, cluster.last()?);
+    let setting = estimates.setting;
+    let targets = Targets::new(estimates, last);
+    estimates.settle(targets.until);
+    // The least cost of a place: the path without gaps, and the time after it. The promising places
+    // come first, and most others are not tried.
+    let mut promising: Vec<(f64, usize, f64)> = Vec::with_capacity(places.len());
+    let mut host_before = None;
+    let mut rest = 0.0;
+    for (number, &(host, slot)) in places.iter().enumerate() {
+        if host_before.replace(host) != Some(host) {
+            let durations = cluster.iter();
+            let path: f64 = durations
+                .map(|&task| estimates.progress.duration(setting, task, host))
+                .sum();
+            rest = path + targets.after(estimates, host);
+        }
+        let start = estimates.start_of_first(head, host, slot);
+        promising.push((start + rest, number, start));
+    }
+    promising.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
+    let mut limit = f64::INFINITY;
+    let mut judged: Vec<(usize, f64, f64)> = Vec::new();
+    for &(least, number, start) in &promising {
+        if least > limit {
+            break;
+        }
+        let (host, slot) = places[number];
+        let least = estimates.end_at_least(cluster, host, start) + targets.after(estimates, host);
+        if least > limit {
+            continue;
+        }
+        estimates.try_on(cluster, host, slot, targets.until);
+        let eft = estimates.eft(last);
+        let time = targets.start(estimates).unwrap_or(eft);
+        estimates.take_back(cluster);
+        judged.push((number, time, eft));
+        limit = limit.min(margin(time));
+    }
+    // The choice is that of asking one place after the other.
+    judged.sort_unstable_by_key(|&(number, ..)| number);
+    let best = judged.into_iter().reduce(|best, other| {
+        let is_sooner = less(other.1, best.1);
+        let is_even = !less(best.1, other.1);
+        match is_sooner || (is_even && less(other.2, best.2)) {
+            true => other,
+            false => best,
+        }
+    });
+    best.map(|(number, ..)| places[number])
+}
+
+/// The successors of a cluster, whose start says how good a place is.
+struct Targets {
+    /// Each with the message that it gets from the last task of the cluster.
+    tasks: Vec<(u32, u32)>,
+    /// The last place in the order that has to be counted for a judgement.
+    until: u32,
+}
+
+impl Targets {
+    fn new(estimates: &Estimates<'_>, last: u32) -> Targets {
+        let setting = estimates.setting;
+        let messages = setting.problem().dag().outgoing(last);
+        let waiting = messages.filter(|&(succ, _)| estimates.progress.is_waiting(succ));
+        let tasks: Vec<(u32, u32)> = waiting.collect();
+        let ends = tasks.iter().map(|&(succ, _)| succ).chain([last]);
+        let until = ends.map(|task| setting.rank(task)).fold(0, u32::max);
+        Targets { tasks, until }
+    }
+
+    /// The longest way from the end of the cluster on a machine to the end of the process, at least.
+    fn after(&self, estimates: &Estimates<'_>, host: u32) -> f64 {
+        let ways = self.tasks.iter().map(|&(succ, edge)| {
+            let priority = estimates.setting.priority[succ as usize];
+            priority + estimates.message(edge, host, estimates.host[succ as usize])
+        });
+        ways.fold(0.0, f64::max)
+    }
+
+    /// The latest start of a successor, with its way to the end; none if there is no successor.
+    fn start(&self, estimates: &Estimates<'_>) -> Option<f64> {
+        let starts = self
+            .tasks
+            .iter()
+            .map(|&(succ, _)| estimates.est(succ) + estimates.setting.priority[succ as usize]);
+        starts.reduce(f64::max)
+    }
+}
+
+/// The slots to try for a cluster. Among equal machines that nothing was ever placed on only the
+/// first one is tried, and so with the empty slots of a machine: ties would go to it anyway.
+struct Candidates<'a> {
+    setting: &'a Setting,
+    progress: &'a Progress,
+    /// True if a machine has or had anything, or is known to be slower or faster than nominal.
+    touched: Vec<bool>,
+    places: Vec<(u32, u32)>,
+    /// By machine: the cluster, counted from 1, for which one like it was tried.
+    tried_for: Vec<u32>,
+    n_clusters: u32,
+}
+
+impl<'a> Candidates<'a> {
+    fn new(setting: &'a Setting, progress: &'a Progress) -> Candidates<'a> {
+        let factors = progress.factor.iter();
+        let mut touched: Vec<bool> = factors.map(|&f| f.to_bits() != 1f64.to_bits()).collect();
+        for &host in progress.host.iter().chain(&progress.controllers) {
+            touched[host as usize] = true;
+        }
+        Candidates {
+            setting,
+            progress,
+            tried_for: vec![0; touched.len()],
+            touched,
+            places: Vec::new(),
+            n_clusters: 0,
+        }
+    }
+
+    /// Algorithm 2: the path from a task on, and the machines that fit all of it, ascending.
+    fn next_cluster(
+        &self,
+        estimates: &mut Estimates<'_>,
+        stranded: &[bool],
+        head: u32,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let problem = self.setting.problem();
+        let mut cluster = vec![head];
+        let mut classes = vec![problem.demand_class(head)];
+        let mut hosts = self.usable(classes[0]);
+        let mut last = head;
+        loop {
+            let successors = problem.dag().successors(last).map(|(succ, _)| succ);
+            let open = successors.filter(|&succ| {
+                let is_open = estimates.host[succ as usize] == NONE;
+                is_open && !stranded[succ as usize]
+            });
+            let mut open: Vec<u32> = open.collect();
+            open.sort_unstable_by_key(|&succ| self.setting.rank[succ as usize]);
+            if let Some(&succ) = open.last() {
+                estimates.settle(self.setting.rank(succ));
+            }
+            let mut best: Option<(f64, u32)> = None;
+            for succ in open {
+                let weight = self.setting.priority[succ as usize] + estimates.est(succ);
+                if best.is_none_or(|(most, _)| less(most, weight)) {
+                    let class = problem.demand_class(succ);
+                    let fits = |host: &u32| problem.fitting(class).binary_search(host).is_ok();
+                    if classes.contains(&class) || hosts.iter().any(fits) {
+                        best = Some((weight, succ));
+                    }
+                }
+            }
+            let Some((_, succ)) = best else {
+                return (cluster, hosts);
+            };
+            let class = problem.demand_class(succ);
+            if !classes.contains(&class) {
+                classes.push(class);
+                hosts.retain(|host| problem.fitting(class).binary_search(host).is_ok());
+            }
+            cluster.push(succ);
+            last = succ;
+        }
+    }
+
+    /// The machines that fit a class of demands and are there, with some power.
+    fn usable(&self, class: u32) -> Vec<u32> {
+        let fitting = self.setting.problem().fitting(class).iter().copied();
+        let usable = |host: &u32| {
+            !self.progress.gone[*host as usize] && self.progress.factor[*host as usize] > 0.0
+        };
+        fitting.filter(usable).collect()
+    }
+
+    fn collect(&mut self, estimates: &Estimates<'_>, cluster: &[u32], hosts: &[u32]) {
+        let problem = self.setting.problem();
+        let cores = cluster.iter().map(|&task| problem.dag().cores(task));
+        let (most, only_gates) = cores.fold((0, true), |(most, only), cores| {
+            (cores.max(most), only && cores == 0)
+        });
+        self.n_clusters += 1;
+        self.places.clear();
+        for &host in hosts {
+            if !self.touched[host as usize] {
+                let tried_for = &mut self.tried_for[self.setting.like[host as usize] as usize];
+                if std::mem::replace(tried_for, self.n_clusters) == self.n_clusters {
+                    continue;
+                }
+            }
+            let mut empty_seen: Option<f64> = None;
+            for slot in 0..problem.hosts()[host as usize].slots {
+                if most <= 1 && estimates.is_empty(host, slot) {
+                    let free = estimates.free(host, slot);
+                    if empty_seen.is_some_and(|seen| seen.to_bits() == free.to_bits()) {
+                        continue;
+                    }
+                    empty_seen = Some(free);
+                }
+                self.places.push((host, slot));
+                if only_gates {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `cargo run --release -p experiments --example harm -- [SEED [REPETITIONS [GROUPS]]]` compares variants
+//! of our own policy with those of the paper under five kinds of load, in both modes of messages:
+//! how much of the best one's gain each has, and how often it harms.
+//!
+//! Every number of repetitions is 15 executions of each policy, load and mode. The measured loads are
+//! read where XAVANTES_DATA says, and left out without it.
+#![expect(clippy::print_stdout, reason = "a program for people")]
+
+use std::sync::Arc;
+
+use experiments::graphs::{GRAPHS, Graphs};
+use experiments::ideal::{Execution, execute_setting};
+use experiments::loads::Load;
+use experiments::seeds::{Purpose, seed};
+use experiments::study::{Setting as Drawn, Study};
+use experiments::traces::Traces;
+use schedule::platform::paper_with;
+use schedule::rounds::{Learning, Messages, Policy, Scope, Setting, Sizing};
+use schedule::{Placing, Problem, Tree, critical_path_time};
+
+/// No run here takes that long.
+const HORIZON: f64 = 1e9;
+/// The policies of the paper come first: the fixed one, rounds and adaptive.
+const PAPER: usize = 3;
+
+fn policies() -> Vec<(String, Policy)> {
+    let own = Policy::xavantes();
+    let k = |mean_weights: f64| Learning::Damped { mean_weights };
+    let mut policies = vec![
+        ("fixed".to_owned(), Policy::fixed()),
+        ("4 rounds".to_owned(), Policy::rounds(4)),
+        ("adaptive".to_owned(), Policy::adaptive()),
+        ("xavantes".to_owned(), own),
+    ];
+    let mut add = |name: &str, policy: Policy| policies.push((name.to_owned(), policy));
+    add(
+        "damped k=1 alone",
+        Policy {
+            learning: k(1.0),
+            ..Policy::adaptive()
+        },
+    );
+    add(
+        "gain 2 % alone",
+        Policy {
+            gain_least: Some(0.02),
+            ..Policy::adaptive()
+        },
+    );
+    add(
+        "both, machine",
+        Policy {
+            scope: Scope::Machine,
+            ..own
+        },
+    );
+    for weights in [0.5, 2.0, 3.0] {
+        add(
+            &format!("k={weights}"),
+            Policy {
+                learning: k(weights),
+                ..own
+            },
+        );
+    }
+    for gain in [0.01, 0.04, 0.06] {
+        add(
+            &format!("gain {gain}"),
+            Policy {
+                gain_least: Some(gain),
+                ..own
+            },
+        );
+    }
+    add(
+        "overdue",
+        Policy {
+            judges_overdue: true,
+            ..own
+        },
+    );
+    add(
+        "overdue, k=3",
+        Policy {
+            judges_overdue: true,
+            learning: k(3.0),
+            ..own
+        },
+    );
+    add(
+        "overdue, threshold 0.5",
+        Policy {
+            judges_overdue: true,
+            threshold: 0.5,
+            ..own
+        },
+    );
+    add(
+        "whole, overdue",
+        Policy {
+            sizing: Sizing::Whole,
+            judges_overdue: true,
+            ..own
+        },
+    );
+    policies
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u32>());
+    let mut number = |default: u32| arguments.next().and_then(Result::ok).unwrap_or(default);
+    let (study_seed, repetitions, groups) = (number(1), number(4), number(10));
+    let policies = policies();
+    let traces = traces();
+    for study in [
+        Study::Lasting,
+        Study::Spread,
+        Study::Planetlab,
+        Study::Independent,
+        Study::OnOff,
+    ] {
+        for setting in study.settings() {
+            let Some(load) = setting.load else { continue };
+            if load == Load::Planetlab && traces.is_empty() {
+                println!("SKIPPED: the measured loads, without XAVANTES_DATA");
+                continue;
+            }
+            for through in [false, true] {
+                let mut table = Table::new(policies.len());
+                let graphs = Graphs::drawn(setting.width, study_seed.into(), setting.trees);
+                for repetition in 0..repetitions {
+                    for graph in 0..GRAPHS {
+                        let place = [groups.into(), u64::from(repetition), graph as u64];
+                        let place = (u64::from(study_seed), &place[..]);
+                        let drawn = Instance::draw(setting, load, &traces, &graphs, place);
+                        table.add(drawn.run(&policies, through));
+                    }
+                }
+                let mode = if through { "controllers" } else { "direct" };
+                println!(
+                    "\n{}, {mode}, {groups} groups, seed {study_seed}",
+                    study.name()
+                );
+                table.print(&policies);
+            }
+        }
+    }
+}
+
+fn traces() -> Traces {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the data pack lies outside the project"
+    )]
+    let Some(data) = std::env::var_os("XAVANTES_DATA") else {
+        return Traces::default();
+    };
+    let path = std::path::Path::new(&data).join("traces/planetlab-20110303.csv");
+    let text = std::fs::read_to_string(path).expect("the data pack has the measured loads");
+    Traces::parse(&text).expect("the measured loads are a table")
+}
+
+struct Instance {
+    problem: Problem,
+    tree: Tree,
+    powers: experiments::ideal::Powers,
+}
+
+impl Instance {
+    fn draw(
+        setting: Drawn,
+        load: Load,
+        traces: &Traces,
+        graphs: &Graphs,
+        (study, place): (u64, &[u64]),
+    ) -> Instance {
+        let of = |purpose| seed(study, purpose, place);
+        let structured = &graphs.trees[place[2] as usize];
+        let dag = structured.graph(setting.messages, of(Purpose::Costs));
+        let platform = paper_with(place[0] as u32, of(Purpose::Machines), 1.0, setting.between);
+        let problem = Problem::new(dag, &platform.expect("some groups")).expect("a problem");
+        let tree = Tree::new(&problem, &structured.parents, &structured.controllers);
+        let tree = tree.expect("a tree");
+        let sizes = (structured.controllers.len(), problem.hosts().len());
+        let powers = load.powers(sizes.0, sizes.1, traces, of(Purpose::Load));
+        Instance {
+            problem,
+            tree,
+            powers: powers.expect("powers"),
+        }
+    }
+
+    /// By policy: the length relative to the critical path, and how many plans were kept.
+    fn run(self, policies: &[(String, Policy)], through: bool) -> Vec<(f64, f64)> {
+        let critical = critical_path_time(&self.problem);
+        let messages = match through {
+            true => Messages::Controllers(self.tree, Placing::Paper),
+            false => Messages::Direct,
+        };
+        let setting = Arc::new(Setting::new(self.problem, messages).expect("a plan"));
+        let run = |policy| {
+            let run = execute_setting(&setting, policy, &self.powers, HORIZON);
+            let run: Execution = run.expect("it ends");
+            (run.makespan / critical, run.reschedules() as f64)
+        };
+        policies.iter().map(|(_, policy)| run(policy)).collect()
+    }
+}
+
+struct Table {
+    runs: Vec<Vec<(f64, f64)>>,
+}
+
+impl Table {
+    fn new(n_policies: usize) -> Table {
+        Table {
+            runs: vec![Vec::new(); n_policies],
+        }
+    }
+
+    fn add(&mut self, results: Vec<(f64, f64)>) {
+        for (runs, result) in self.runs.iter_mut().zip(results) {
+            runs.push(result);
+        }
+    }
+
+    fn print(&self, policies: &[(String, Policy)]) {
+        let mean = |place: usize| {
+            let runs = &self.runs[place];
+            runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64
+        };
+        let fixed = mean(0);
+        let best = (0..PAPER).map(mean).fold(f64::INFINITY, f64::min);
+        println!(
+            "{:24} {:>7} {:>8} {:>9} {:>7} {:>7} {:>6}",
+            "", "SLR", "to fixed", "of gain", "better", "harmed", "plans"
+        );
+        for (place, (name, _)) in policies.iter().enumerate() {
+            let runs = &self.runs[place];
+            let part = |test: &dyn Fn(f64) -> bool| {
+                let ratios = runs
+                    .iter()
+                    .zip(&self.runs[0])
+                    .map(|(run, none)| run.0 / none.0);
+                100.0 * ratios.filter(|&ratio| test(ratio)).count() as f64 / runs.len() as f64
+            };
+            let slr = mean(place);
+            let of_gain = match best < fixed {
+                true => format!("{:.0} %", 100.0 * (fixed - slr) / (fixed - best)),
+                false => "-".to_owned(),
+            };
+            println!(
+                "{name:24} {slr:7.3} {:+7.2} % {of_gain:>9} {:5.0} % {:5.1} % {:6.1}",
+                100.0 * (slr / fixed - 1.0),
+                part(&|ratio| ratio < 0.99),
+                part(&|ratio| ratio > 1.01),
+                runs.iter().map(|run| run.1).sum::<f64>() / runs.len() as f64,
+            );
+        }
+    }
+}

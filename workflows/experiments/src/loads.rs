@@ -1,0 +1,163 @@
+//! What others take of the machines while a process runs, in the settings of the digest's section 9.2.
+
+use forecast::generator::{Parameters, next_trace};
+use schedule::random::Random;
+
+use crate::ideal::{PowerError, Powers, Steps};
+use crate::traces::Traces;
+
+/// A pattern of performance. Whatever is drawn is the same for all policies compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Load {
+    /// D: a fifth of the machines lose 30 to 90 % of their power for the whole run, and each task
+    /// 0 to 10 % wherever it runs.
+    Lasting,
+    /// C: half of the machines lose 0 to 90 %, and each task 0 to 30 %.
+    Spread,
+    /// Each machine has the load of a measured one, from a moment of the day on that is drawn.
+    Planetlab,
+    /// Each task gets 40 to 100 % of the power of whatever machine it runs on.
+    Independent,
+    /// Each machine is free and busy in turn, for times that are exponential.
+    OnOff,
+    /// Each machine is shared with others as Dobber's of PlanetLab were: levels for hundreds of
+    /// jobs, bursts, noise and peaks ([`forecast::generator`]).
+    TimeShared,
+}
+
+/// The mean time that a machine of [`Load::OnOff`] stays free or busy, in time units.
+pub const HOLDING_MEAN: f64 = 3_000.0;
+/// The power that a busy machine has left: that of a processor which one more program shares.
+pub const BUSY: f64 = 0.5;
+/// Loads that change are drawn until here, in time units; the last one holds from then on. The
+/// largest graph takes 90,000 on one machine of full power.
+const DRAWN_UNTIL: f64 = 400_000.0;
+/// The time of a job of the shared machines' series, in time units: the mean of the thesis' first
+/// set, in seconds.
+const JOB: f64 = 72.5;
+/// Shared machines are drawn until here, in time units: some times the longest run at ten groups, since
+/// their series cost more than all else.
+const SHARED_UNTIL: f64 = 100_000.0;
+/// The part of the jobs of a shared machine that get all of its power.
+const UNHINDERED: f64 = 0.1;
+/// The part of its power that a measured machine has at least: systems let every program run a
+/// little.
+const SHARE_LEAST: f64 = 0.01;
+
+impl Load {
+    /// The powers of machines for the tasks of a graph. Without traces, measured machines are free.
+    pub fn powers(
+        self,
+        n_tasks: usize,
+        n_machines: usize,
+        traces: &Traces,
+        seed: u64,
+    ) -> Result<Powers, PowerError> {
+        let mut random = Random::new(seed);
+        match self {
+            Load::Lasting => Ok(lost(
+                &mut random,
+                (n_tasks, n_machines),
+                0.2,
+                (0.3, 0.9),
+                0.1,
+            )),
+            Load::Spread => Ok(lost(
+                &mut random,
+                (n_tasks, n_machines),
+                0.5,
+                (0.0, 0.9),
+                0.3,
+            )),
+            Load::Independent => {
+                let rows = (0..n_tasks).map(|_| vec![between(&mut random, 0.4, 1.0); n_machines]);
+                Ok(Powers::PerTask(rows.collect()))
+            }
+            Load::Planetlab => {
+                let machines = (0..n_machines).map(|_| measured(&mut random, traces));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::OnOff => {
+                let machines = (0..n_machines).map(|_| on_off(&mut random));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::TimeShared => {
+                let mut random = forecast::Random::new(seed);
+                let machines = (0..n_machines).map(|_| time_shared(&mut random));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+        }
+    }
+}
+
+/// Each machine loses a part of its power with some probability, and each task another part.
+fn lost(
+    random: &mut Random,
+    (n_tasks, n_machines): (usize, usize),
+    probability: f64,
+    (least, most): (f64, f64),
+    of_task_most: f64,
+) -> Powers {
+    let machines: Vec<f64> = (0..n_machines)
+        .map(|_| {
+            let (hit, loss) = (random.unit() < probability, between(random, least, most));
+            if hit { 1.0 - loss } else { 1.0 }
+        })
+        .collect();
+    let rows = (0..n_tasks).map(|_| {
+        let task = 1.0 - between(random, 0.0, of_task_most);
+        machines.iter().map(|machine| machine * task).collect()
+    });
+    Powers::PerTask(rows.collect())
+}
+
+fn measured(random: &mut Random, traces: &Traces) -> Result<Steps, PowerError> {
+    if traces.is_empty() {
+        return Steps::constant(1.0);
+    }
+    let machine = traces.machine(random.below(traces.n_machines()));
+    let first = random.below(machine.len());
+    let n_steps = (DRAWN_UNTIL / Traces::STEP_SECONDS) as usize;
+    let times = (0..n_steps).map(|step| step as f64 * Traces::STEP_SECONDS);
+    let factors = (0..n_steps).map(|step| {
+        let percent = machine[(first + step) % machine.len()];
+        (1.0 - f64::from(percent) / 100.0).max(SHARE_LEAST)
+    });
+    Steps::new(times.collect(), factors.collect())
+}
+
+fn on_off(random: &mut Random) -> Result<Steps, PowerError> {
+    let mut is_busy = random.unit() < 0.5;
+    let (mut times, mut factors, mut now) = (Vec::new(), Vec::new(), 0.0);
+    while now < DRAWN_UNTIL {
+        times.push(now);
+        factors.push(if is_busy { BUSY } else { 1.0 });
+        is_busy = !is_busy;
+        // One time unit at least, so that times ascend.
+        now += (-HOLDING_MEAN * (1.0 - random.unit()).ln()).max(1.0);
+    }
+    Steps::new(times, factors)
+}
+
+/// A job that takes so many times as long as the fast ones of its series gets that part of the
+/// power.
+fn time_shared(random: &mut forecast::Random) -> Result<Steps, PowerError> {
+    let n_jobs = (SHARED_UNTIL / JOB) as usize;
+    let parameters = Parameters::varied(random);
+    let runtimes = next_trace(random, parameters, n_jobs);
+    let mut sorted = runtimes.clone();
+    sorted.sort_by(f64::total_cmp);
+    let fast = sorted[(UNHINDERED * n_jobs as f64) as usize];
+    let times = (0..n_jobs).map(|job| job as f64 * JOB);
+    let factors = runtimes
+        .iter()
+        .map(|runtime| (fast / runtime).clamp(SHARE_LEAST, 1.0));
+    Steps::new(times.collect(), factors.collect())
+}
+
+fn between(random: &mut Random, least: f64, most: f64) -> f64 {
+    least + (most - least) * random.unit()
+}
+
+#[cfg(test)]
+mod tests;
