@@ -27,6 +27,7 @@ use minicbor::{Decode, Encode};
 pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
+pub use self::check::is_process_name;
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;

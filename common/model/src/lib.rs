@@ -21,7 +21,7 @@ pub use definition::{
     Activity, Assignment, Capture, Command, DataLink, DataMode, Definition, Draft, Enclosing,
     Expansion, Expression, ForEach, Input, Join, Link, Node, NodeKind, OnFault, Output,
     OutputSource, Parse, Place, Problem, Produced, Repeat, Retry, RetryOn, Source, Staged, Stdin,
-    Template, Test, Variable, limits,
+    Template, Test, Variable, is_process_name, limits,
 };
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};

@@ -14,6 +14,8 @@
 #[cfg(test)]
 mod bad_lists;
 #[cfg(test)]
+mod beginners;
+#[cfg(test)]
 mod blocked_process;
 #[cfg(test)]
 mod changed_lists;

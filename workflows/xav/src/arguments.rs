@@ -5,13 +5,14 @@ mod run;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use model::Span;
+use model::{Span, Wall};
+use wire::client::{Phase, Summary};
 
 pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
 use crate::chosen::Only;
-use crate::{experiment, forecast, grid_admin, history, plan, platform, report, text, trace};
+use crate::{experiment, forecast, grid_admin, history, init, plan, platform, report, text, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,6 +39,8 @@ pub(crate) struct Arguments {
 /// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write a small commented definition that runs, to begin with
+    Init(init::Arguments),
     /// Run a process and wait for its end
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
@@ -301,11 +304,66 @@ pub(crate) enum Tool {
 /// `xav list`
 #[derive(Args, Debug)]
 pub(crate) struct List {
+    /// Only processes of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Only those in this phase
+    #[arg(long, value_name = "PHASE", value_enum)]
+    pub(crate) phase: Option<PhaseOf>,
+    /// Only those that were submitted since so long: `7d`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Span>,
+    /// Only those of this user of a grid
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<String>,
     #[command(flatten)]
     pub(crate) state: State,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The phase of a process, as users ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PhaseOf {
+    /// It has not ended
+    Running,
+    /// It completed
+    Completed,
+    /// A fault ended it
+    #[value(alias = "failed")]
+    Faulted,
+    /// It was cancelled
+    Cancelled,
+}
+
+impl PhaseOf {
+    fn admits(self, phase: Phase) -> bool {
+        match phase {
+            Phase::Running | Phase::Faulting | Phase::Cancelling => self == PhaseOf::Running,
+            Phase::Completed => self == PhaseOf::Completed,
+            Phase::Faulted => self == PhaseOf::Faulted,
+            Phase::Cancelled => self == PhaseOf::Cancelled,
+        }
+    }
+}
+
+impl List {
+    /// True if not all processes are asked for.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        self.name.is_some() || self.phase.is_some() || self.since.is_some() || self.owner.is_some()
+    }
+
+    /// True if this process is asked for.
+    pub(crate) fn admits(&self, summary: &Summary, now: Wall) -> bool {
+        let owner = summary.owner.as_deref();
+        let owner = owner.map(|owner| owner.rsplit('/').next().unwrap_or(owner));
+        let is_young = |since: Span| now.since(summary.submitted) <= since;
+        self.name.as_ref().is_none_or(|name| *name == summary.name)
+            && self.phase.is_none_or(|phase| phase.admits(summary.phase))
+            && self.since.is_none_or(is_young)
+            && self.owner.as_deref().is_none_or(|name| owner == Some(name))
+    }
 }
 
 /// `xav status`

@@ -22,7 +22,9 @@ use crate::{fault, json, machines, render, screen, submit, text};
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
     let scope = Scope::of(&arguments.state)?;
-    let (entries, warnings) = home::list(&scope);
+    let (mut entries, warnings) = home::list(&scope);
+    let now = shell::clock::wall();
+    entries.retain(|entry| arguments.admits(&entry.summary, now));
     for warning in &warnings {
         screen::warn(warning);
     }
@@ -38,7 +40,9 @@ pub(crate) fn list(arguments: &List) -> Outcome {
             .collect();
         screen::json(&documents)?;
     } else if entries.is_empty() {
-        if warnings.is_empty() {
+        if arguments.is_narrowed() {
+            screen::tell("there is no such process\n");
+        } else if warnings.is_empty() {
             screen::tell("there is no process yet; start one: xav run FILE\n");
         }
     } else if let Scope::Grid(_) = scope {

@@ -26,6 +26,7 @@ mod grid;
 mod grid_admin;
 mod history;
 mod home;
+mod init;
 mod inputs;
 mod inspect;
 mod json;
@@ -87,6 +88,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn obey(command: &Command) -> Outcome {
     match command {
+        Command::Init(arguments) => init::init(arguments),
         Command::Run(run) => run::run(run),
         Command::Submit(arguments) => submit::submit(arguments),
         Command::Watch(arguments) => watch::watch(arguments),

@@ -151,8 +151,21 @@ pub(crate) fn text(path: &Path) -> Result<Text, Failure> {
     Ok(Text::Definition(text))
 }
 
+/// Where standard input can be opened.
+const STANDARD_INPUT: &str = "/dev/stdin";
+
+/// True if a definition is to be read from standard input: `-`. Files beside it lie in the present
+/// directory.
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 fn open(path: &Path) -> Result<File, Failure> {
-    let file = File::open(path).map_err(|error| unread(path, &error))?;
+    let file = match is_standard_input(path) {
+        true => File::open(STANDARD_INPUT),
+        false => File::open(path),
+    };
+    let file = file.map_err(|error| unread(path, &error))?;
     let metadata = file.metadata().map_err(|error| unread(path, &error))?;
     if metadata.is_dir() {
         let shown = path.display();
@@ -190,7 +203,7 @@ pub(crate) fn of_recording<T>(
         Err(error) => error,
     };
     drop(text);
-    if !error.has_place() {
+    if !error.has_place() || is_standard_input(path) {
         return Err(misread(path, &error));
     }
     // The place is that in the file, as it is there.

@@ -114,15 +114,18 @@ fn by_name<'a>(names: impl Iterator<Item = &'a String>) -> Vec<u32> {
     places
 }
 
-fn check_head(draft: &Draft, problems: &mut Problems) {
+/// Returns true if a process may be called so: a lower-case letter, then a-z, 0-9 and `-`.
+pub fn is_process_name(name: &str) -> bool {
     let lower = |byte: u8| byte.is_ascii_lowercase();
-    let name = draft.name.as_bytes();
-    let sound = name.first().is_some_and(|&byte| lower(byte))
-        && name
-            .iter()
-            .all(|&byte| lower(byte) || byte.is_ascii_digit() || byte == b'-')
-        && name.len() <= NAME_BYTES_MAX;
-    if !sound {
+    let bytes = name.as_bytes();
+    let is_inside = |&byte: &u8| lower(byte) || byte.is_ascii_digit() || byte == b'-';
+    bytes.first().is_some_and(|&byte| lower(byte))
+        && bytes.iter().all(is_inside)
+        && bytes.len() <= NAME_BYTES_MAX
+}
+
+fn check_head(draft: &Draft, problems: &mut Problems) {
+    if !is_process_name(&draft.name) {
         let message = format!("`{}` is not a process name", shorten(&draft.name));
         problems.hint(
             None,

@@ -1,0 +1,84 @@
+//! The first minutes: a definition to begin with, a definition from a pipe, and a list that is narrowed.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_definition_to_begin_with_runs_and_is_never_written_over() {
+    let sandbox = Sandbox::new();
+    let begun = sandbox.xav(&["init", "first"]).expect(0);
+    begun.shows("first.yaml is written: read it, then run it: xav run first.yaml\n");
+    let run = ["run", "first.yaml", "--input", "who=reader"];
+    sandbox.xav(&run).expect(0).shows("letters: 13\n");
+    sandbox.xav(&["results", "--to", "made"]).expect(0);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("made/shout")).unwrap(),
+        "HELLO READER\n"
+    );
+    let again = sandbox.xav(&["init", "first.yaml"]).expect(2);
+    again.says("first.yaml is there already: give another name");
+    let wrong = sandbox.xav(&["init", "My Pipeline"]).expect(2);
+    wrong.says("`My Pipeline` is no name: a process name is a lower-case letter");
+    // Each option that its comments name is one.
+    let written = fs::read_to_string(sandbox.path("first.yaml")).unwrap();
+    let commands = written
+        .lines()
+        .filter_map(|line| line.strip_prefix("#   xav "));
+    assert_eq!(commands.count(), 4);
+}
+
+#[test]
+fn a_definition_may_come_from_standard_input() {
+    let sandbox = Sandbox::new();
+    let run = |definition: &str| {
+        let mut command = sandbox.command(&["run", "-", "--quiet"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut given = child.stdin.take().unwrap();
+        given.write_all(definition.as_bytes()).unwrap();
+        drop(given);
+        child.wait_with_output().unwrap()
+    };
+    let done = run(
+        "xavantes: 1\nname: p\nvariables: { v: string }\noutputs: { v: '${ v }' }\nbody: { activity: a, run: [echo, hi], stdout: { into: v } }\n",
+    );
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(text(&done.stdout).contains("v: hi"), "{done:?}");
+    let bad = run("xavantes: 1\nname: p\nbodi: {}\n");
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(
+        text(&bad.stderr).contains("did you mean `body`?"),
+        "{bad:?}"
+    );
+}
+
+#[test]
+fn a_list_is_narrowed_by_name_phase_and_time() {
+    let sandbox = Sandbox::new();
+    let define = |name: &str, command: &str| {
+        let text =
+            format!("xavantes: 1\nname: {name}\nbody: {{ activity: a, run: [{command}] }}\n");
+        sandbox.file(&format!("{name}.yaml"), text)
+    };
+    let (good, bad) = (define("good", "'true'"), define("bad", "'false'"));
+    sandbox.xav(&["run", &good, "--quiet"]).expect(0);
+    sandbox.xav(&["run", &bad, "--quiet"]).expect(1);
+    let names = |more: &[&str]| {
+        let arguments = [&["list", "--json"], more].concat();
+        let all = sandbox.json(&arguments);
+        let all = all.as_array().unwrap().iter();
+        let names = all.map(|one| one["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["bad", "good"]);
+    assert_eq!(names(&["--name", "good"]), ["good"]);
+    assert_eq!(names(&["--phase", "faulted"]), ["bad"]);
+    assert_eq!(names(&["--phase", "completed", "--since", "1h"]), ["good"]);
+    assert_eq!(names(&["--owner", "nobody"]), Vec::<String>::new());
+    sandbox
+        .xav(&["list", "--name", "other"])
+        .expect(0)
+        .says("there is no such process");
+}
