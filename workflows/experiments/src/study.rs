@@ -186,13 +186,15 @@ impl Study {
                 "PCH, HEFT and CPOP by number of groups, with and without controllers; low, medium and high communication"
             }
             Study::Bandwidth => {
-                "the same with links between groups of a half to a tenth of the bandwidth inside"
+                "PCH, HEFT and CPOP where links between groups have a half to a tenth of the bandwidth inside"
             }
-            Study::Trees => "the same at 10 groups with ten other draws of the fifteen trees",
+            Study::Trees => {
+                "PCH, HEFT and CPOP at 10 groups with ten other draws of the fifteen trees"
+            }
             Study::Lasting => {
                 "rescheduling while a fifth of the machines lose 30 to 90 % of their power for the whole run"
             }
-            Study::LastingHigh => "the same with high communication",
+            Study::LastingHigh => "lasting, with high communication",
             Study::Spread => {
                 "rescheduling while half of the machines lose up to 90 %, and each activity up to 30 %"
             }

@@ -27,9 +27,9 @@ Examples:
   xav experiment all --repetitions 1000 --to results    the paper's size; stop it and go on at will
   xav experiment all --check --to results               exit status 1 if a claim holds no more
 
-Each experiment writes NAME.results, a line for each 15 schedules, from which an interrupted one goes
-on; NAME.csv and NAME.json, every figure with its 95 % interval; NAME.md, the paper's claims and
-numbers beside those found; and charts (SVG). docs/experiments.md tells what came of them.";
+Each experiment writes NAME.results, a line for each 15 schedules, from which an interrupted one
+goes on; NAME.csv and NAME.json, every figure with its 95 % interval; NAME.md, the paper's claims
+and numbers beside those found; and charts (SVG). docs/experiments.md tells what came of them.";
 
 /// The measured loads below the directory that XAVANTES_DATA names.
 const TRACES: &str = "traces/planetlab-20110303.csv";

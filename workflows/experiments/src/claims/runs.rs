@@ -40,7 +40,7 @@ pub(super) fn claims(results: &Results) -> Vec<Claim> {
         results.design().groups.first().copied().unwrap_or(GROUPS)
     };
     let point = Point { results, groups };
-    vec![
+    let claims = vec![
         point.grow(&known),
         point.counts(&known),
         point.adaptive(&known, study),
@@ -49,7 +49,16 @@ pub(super) fn claims(results: &Results) -> Vec<Claim> {
         point.none_above(&known),
         point.own_harms_less(),
         point.own_gains(&known),
-    ]
+    ];
+    let replicated = study != Study::TimeShared;
+    let replication = |claim: &Claim| if replicated { claim.replication } else { "" };
+    claims
+        .into_iter()
+        .map(|claim| Claim {
+            replication: replication(&claim),
+            ..claim
+        })
+        .collect()
 }
 
 struct Point<'a> {
@@ -200,7 +209,7 @@ impl Point<'_> {
         Claim {
             text: "Of none, 2 rounds and adaptive, no reschedule is best more often than 2 rounds.",
             replication: "only for load that changes quickly",
-            here: format!("{} more of 15,000", shown(150.0 * difference.mean, 0)),
+            here: format!("{:+.0} of 15,000", 150.0 * difference.mean),
             verdict: above(difference, 0.0),
             reproduces: !known.lasts,
             because: if known.lasts {
