@@ -513,7 +513,8 @@ impl Command {
             Command::Forecast(forecast) => forecast.json,
             Command::History(history) => history.wants_json(),
             Command::Trace(trace) => trace.wants_json(),
-            Command::Schema
+            Command::Init(_)
+            | Command::Schema
             | Command::Platform(_)
             | Command::Report(_)
             | Command::Show(_)

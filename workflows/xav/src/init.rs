@@ -41,12 +41,13 @@ pub(crate) fn init(arguments: &Arguments) -> Outcome {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let shown = path.display();
     let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
+    let failed = |error| match error {
+        error if std::io::Error::kind(&error) == ErrorKind::AlreadyExists => {
             Failure::refused(format!("{shown} is there already: give another name"))
         }
-        _ => Failure::new(format!("could not write {shown}: {}", reason(&error))),
-    })?;
-    let written = file.write_all(text.as_bytes());
-    written.map_err(|error| Failure::new(format!("could not write {shown}: {}", reason(&error))))
+        error => Failure::new(format!("could not write {shown}: {}", reason(&error))),
+    };
+    file.map_err(failed)?
+        .write_all(text.as_bytes())
+        .map_err(failed)
 }

@@ -5,6 +5,7 @@ mod cache_key;
 mod expanded;
 mod flow;
 mod founded;
+mod on_fault;
 mod phase;
 mod plan;
 mod reused;

@@ -34,7 +34,8 @@ pub(crate) struct Following {
 /// A process to be submitted: its definition, its inputs, and how it ends.
 #[derive(Args, Debug)]
 pub(crate) struct Submission {
-    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`)
+    /// The definition, YAML or JSON, or a recorded workflow in WfFormat (`.json`, `.json.gz`); `-` for
+    /// standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// An input of the process; for a list, give it several times or as JSON

@@ -32,7 +32,7 @@ pub struct Founded {
     #[n(6)]
     pub base: Option<ProcessId>,
     /// What it does when an activity has faulted.
-    #[n(7)]
+    #[cbor(n(7), with = "super::on_fault")]
     pub on_fault: OnFault,
     /// The time for which it is kept after its end.
     #[n(8)]
