@@ -30,7 +30,7 @@ body:
 fn phases(sandbox: &Sandbox) -> Vec<String> {
     let status = sandbox.json(&["status", "--json"]);
     let all = status["activity_list"].as_array().unwrap();
-    let phase = |one: &serde_json::Value| one["phase"].as_str().unwrap().to_owned();
+    let phase = |one: &serde_json::Value| one["state"].as_str().unwrap().to_owned();
     all.iter().map(phase).collect()
 }
 

@@ -172,6 +172,7 @@ fn what_was_submitted_is_told_with_defaults() {
     submit.keep = Some(Span::from_secs(7));
     bench.submit_as(submit.clone());
     submit.inputs = vec![("n".into(), Value::Int(4))];
+    submit.on_fault = Some(OnFault::Finish);
     let told = bench.answer(Request::Submission(KEY.process()));
     assert_eq!(told, Answer::Submission(Box::new(submit), Vec::new()));
     assert_eq!(bench.status().summary.keep, Some(Span::from_secs(7)));

@@ -167,6 +167,7 @@ fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
 #[test]
 fn a_backoff_a_fault_and_what_comes_after_it() {
     let mut draft = diamond();
+    draft.on_fault = Some(OnFault::Stop);
     edit(&mut draft.nodes[3], |activity| {
         activity.retry = Retry {
             attempts: 2,
