@@ -149,9 +149,10 @@ fn page(
     definition: Option<String>,
     after: Option<HistoryKey>,
 ) -> Result<HistoryPage, Failure> {
-    let asked = client.ask(Request::History { definition, after });
-    match asked.map_err(|error| Failure::because(&error))? {
-        Answer::History(page) => Ok(*page),
-        other => Err(unfit(&other)),
-    }
+    let answer = client.ask(Request::History { definition, after });
+    let answer = answer.map_err(|error| Failure::because(&error))?;
+    let Answer::History(page) = answer else {
+        return Err(unfit(&answer));
+    };
+    Ok(*page)
 }
