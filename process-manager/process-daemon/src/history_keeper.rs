@@ -99,12 +99,10 @@ impl HistoryKeeper {
         match self {
             HistoryKeeper::Nowhere => {}
             HistoryKeeper::Records(records, _) => {
-                let gone = gone.iter().map(|key| (key.encode(), None));
-                let kept = (key.encode(), Some(record.encode()));
-                for (key, value) in gone.chain([kept]) {
-                    if let Err(error) = records.keep(key, value) {
-                        tracing::warn!(%error, "the work of an activity is not remembered");
-                    }
+                // What stayed there would be unknown to the core, which could not forget it.
+                records.remove(gone.iter().map(Key::encode));
+                if let Err(error) = records.keep(key.encode(), Some(record.encode())) {
+                    tracing::warn!(%error, "the work of an activity is not remembered");
                 }
             }
             HistoryKeeper::File(gatherer) => gatherer.gather(&key, &seen),

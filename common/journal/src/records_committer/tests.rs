@@ -43,7 +43,7 @@ fn who_waits_for_the_disk_is_told_when_all_that_was_queued_before_is_there() {
     }
     committer.remove((0..1_000).map(key));
     // The same key again, which is newer than its removal.
-    let (told, tells) = std::sync::mpsc::sync_channel(8);
+    let (told, tells) = std::sync::mpsc::sync_channel(2);
     let others = told.clone();
     committer.when_written(move |result| told.send(("removed", result.is_ok())).unwrap());
     committer.keep(key(7), Some(vec![2])).unwrap();

@@ -149,8 +149,8 @@ fn page(
     definition: Option<String>,
     after: Option<HistoryKey>,
 ) -> Result<HistoryPage, Failure> {
-    let asked = client.ask(Request::History { definition, after });
-    let answer = asked.map_err(|error| Failure::because(&error))?;
+    let answer = client.ask(Request::History { definition, after });
+    let answer = answer.map_err(|error| Failure::because(&error))?;
     let Answer::History(page) = answer else {
         return Err(unfit(&answer));
     };
