@@ -172,13 +172,13 @@ impl Setting {
         let edges = 0..self.problem.dag().n_edges() as u32;
         let way = |edge: u32| {
             let stops = ways.stops(edge);
-            let hosts = stops.iter().map(|&stop| controllers[stop as usize]);
+            let mut hosts = stops.iter().map(|&stop| controllers[stop as usize]);
             let hops = hosts.clone().zip(hosts.clone().skip(1));
             let hops = hops.map(|(from, to)| self.problem.transfer(edge, from, to));
             // A message passes one controller at least.
             Way {
                 first: hosts.clone().next().unwrap_or(OUTSIDE),
-                last: hosts.last().unwrap_or(OUTSIDE),
+                last: hosts.next_back().unwrap_or(OUTSIDE),
                 seconds: hops.sum(),
             }
         };
