@@ -2,8 +2,8 @@
 //! platform to a plan.
 //!
 //! It is pure: no clock, no random numbers but those of a fixed seed, no threads, no files; the
-//! same request gives the same plan. It does not decide when to plan again, does not send anything and does not watch what
-//! runs: managers do.
+//! same request gives the same plan. It sends nothing and watches nothing that runs: managers do.
+//! [`rounds`] tells them when to plan again, and what to send.
 //!
 //! Managers need [`Request`] and [`plan`], or [`plan_with_options`] to tell users which algorithm
 //! it was. Authors of algorithms read [`Problem`] first, then [`Schedule`] and the trait

@@ -22,8 +22,12 @@ mod sizes;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
 pub use policy::{
-    FACTOR_MAX, Learning, Policy, PolicyError, REWARD, ROUNDS_MAX, Scope, Sizing, THRESHOLD,
+    FACTOR_MAX, Learning, MOVABLE_MAX, Policy, PolicyError, REWARD, ROUNDS_MAX, Scope, Sizing,
+    THRESHOLD,
 };
 pub use progress::{Phase, Progress};
 pub use question::{Answer, Question};
 pub use setting::{Messages, Setting};
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use experiments::seeds::{Purpose, seed};
 use experiments::study::{Setting as Drawn, Study};
 use experiments::traces::Traces;
 use schedule::platform::paper_with;
-use schedule::rounds::{Learning, Messages, Policy, Scope, Setting, Sizing};
+use schedule::rounds::{Learning, Messages, Policy, Scope, Setting};
 use schedule::{Placing, Problem, Tree, critical_path_time};
 
 /// No run here takes that long.
@@ -23,87 +23,38 @@ const HORIZON: f64 = 1e9;
 /// The policies of the paper come first: the fixed one, rounds and adaptive.
 const PAPER: usize = 3;
 
-fn policies() -> Vec<(String, Policy)> {
+fn policies() -> Vec<(&'static str, Policy)> {
     let own = Policy::xavantes();
-    let k = |mean_weights: f64| Learning::Damped { mean_weights };
-    let mut policies = vec![
-        ("fixed".to_owned(), Policy::fixed()),
-        ("4 rounds".to_owned(), Policy::rounds(4)),
-        ("adaptive".to_owned(), Policy::adaptive()),
-        ("xavantes".to_owned(), own),
-    ];
-    let mut add = |name: &str, policy: Policy| policies.push((name.to_owned(), policy));
-    add(
-        "damped k=1 alone",
-        Policy {
-            learning: k(1.0),
-            ..Policy::adaptive()
-        },
-    );
-    add(
-        "gain 2 % alone",
-        Policy {
-            gain_least: Some(0.02),
-            ..Policy::adaptive()
-        },
-    );
-    add(
-        "both, machine",
-        Policy {
-            scope: Scope::Machine,
-            ..own
-        },
-    );
-    for weights in [0.5, 2.0, 3.0] {
-        add(
-            &format!("k={weights}"),
+    let with = |learning| Policy { learning, ..own };
+    let fitted = |mean_weights| with(Learning::Fitted { mean_weights });
+    let pooled = Learning::Pooled { mean_weights: 3.0 };
+    let damped = Learning::Damped { mean_weights: 3.0 };
+    let gain_least = None;
+    let scope = Scope::Machine;
+    let judges_overdue = false;
+    let threshold = 0.0;
+    vec![
+        ("fixed", Policy::fixed()),
+        ("4 rounds", Policy::rounds(4)),
+        ("adaptive", Policy::adaptive()),
+        ("xavantes", own),
+        ("k = 1", fitted(1.0)),
+        ("k = 2", fitted(2.0)),
+        ("k = 4", fitted(4.0)),
+        ("not fitted", with(pooled)),
+        ("towards nominal", with(damped)),
+        ("last round only", with(Learning::LastRound)),
+        ("every plan kept", Policy { gain_least, ..own }),
+        ("slow machine only", Policy { scope, ..own }),
+        (
+            "overdue not judged",
             Policy {
-                learning: k(weights),
+                judges_overdue,
                 ..own
             },
-        );
-    }
-    for gain in [0.01, 0.04, 0.06] {
-        add(
-            &format!("gain {gain}"),
-            Policy {
-                gain_least: Some(gain),
-                ..own
-            },
-        );
-    }
-    add(
-        "overdue",
-        Policy {
-            judges_overdue: true,
-            ..own
-        },
-    );
-    add(
-        "overdue, k=3",
-        Policy {
-            judges_overdue: true,
-            learning: k(3.0),
-            ..own
-        },
-    );
-    add(
-        "overdue, threshold 0.5",
-        Policy {
-            judges_overdue: true,
-            threshold: 0.5,
-            ..own
-        },
-    );
-    add(
-        "whole, overdue",
-        Policy {
-            sizing: Sizing::Whole,
-            judges_overdue: true,
-            ..own
-        },
-    );
-    policies
+        ),
+        ("threshold 0", Policy { threshold, ..own }),
+    ]
 }
 
 fn main() {
@@ -191,7 +142,7 @@ impl Instance {
     }
 
     /// By policy: the length relative to the critical path, and how many plans were kept.
-    fn run(self, policies: &[(String, Policy)], through: bool) -> Vec<(f64, f64)> {
+    fn run(self, policies: &[(&str, Policy)], through: bool) -> Vec<(f64, f64)> {
         let critical = critical_path_time(&self.problem);
         let messages = match through {
             true => Messages::Controllers(self.tree, Placing::Paper),
@@ -224,7 +175,7 @@ impl Table {
         }
     }
 
-    fn print(&self, policies: &[(String, Policy)]) {
+    fn print(&self, policies: &[(&str, Policy)]) {
         let mean = |place: usize| {
             let runs = &self.runs[place];
             runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64
@@ -232,7 +183,7 @@ impl Table {
         let fixed = mean(0);
         let best = (0..PAPER).map(mean).fold(f64::INFINITY, f64::min);
         println!(
-            "{:24} {:>7} {:>8} {:>9} {:>7} {:>7} {:>6}",
+            "{:20} {:>7} {:>8} {:>9} {:>7} {:>7} {:>6}",
             "", "SLR", "to fixed", "of gain", "better", "harmed", "plans"
         );
         for (place, (name, _)) in policies.iter().enumerate() {
@@ -250,7 +201,7 @@ impl Table {
                 false => "-".to_owned(),
             };
             println!(
-                "{name:24} {slr:7.3} {:+7.2} % {of_gain:>9} {:5.0} % {:5.1} % {:6.1}",
+                "{name:20} {slr:7.3} {:+7.2} % {of_gain:>9} {:5.0} % {:5.1} % {:6.1}",
                 100.0 * (slr / fixed - 1.0),
                 part(&|ratio| ratio < 0.99),
                 part(&|ratio| ratio > 1.01),

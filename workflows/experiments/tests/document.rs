@@ -1,5 +1,4 @@
 //! docs/experiments.md has a part of each study, and exactly the charts that lie beside it.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeSet;
 use std::fs;

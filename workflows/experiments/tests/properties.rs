@@ -39,7 +39,7 @@ impl Case {
         Powers::PerTask((0..self.problem.dag().n_tasks()).map(row).collect())
     }
 
-    /// Factors that change each few seconds; the last one is `last` unless that is 0.
+    /// Factors that change each few seconds, none below the least one.
     fn steps(&self, host: usize, least: f64) -> Steps {
         let factors = self.draws[host].iter().map(|draw| {
             let factor = f64::from(draw % 14) / 10.0;
@@ -47,7 +47,7 @@ impl Case {
         });
         let factors: Vec<f64> = factors.collect();
         let times = (0..factors.len()).map(|step| 3.0 * step as f64);
-        Steps::new(times.collect(), factors).unwrap()
+        Steps::new(times.collect(), factors).expect("times ascend")
     }
 }
 
@@ -117,14 +117,14 @@ prop_compose! {
         let link = |bandwidth: u32| NetworkLink { bandwidth: f64::from(bandwidth), latency: 0.0 };
         let mut network = Network::uniform(link(bandwidths.1));
         network.inside = link(bandwidths.0);
-        let platform = Platform::new(resources.collect(), network).unwrap();
-        let dag = Dag::new(&tasks, &edges).unwrap();
-        let problem = Problem::new(dag, &platform).unwrap();
+        let platform = Platform::new(resources.collect(), network).expect("sound machines");
+        let dag = Dag::new(&tasks, &edges).expect("edges go up");
+        let problem = Problem::new(dag, &platform).expect("works are small");
         let n_controllers = parents.len() as u32 + 1;
         let mut above = vec![None];
         above.extend(parents.iter().zip(1u32..).map(|(&parent, own)| Some(parent % own)));
         let of_task: Vec<u32> = of_task.iter().map(|of| of % n_controllers).collect();
-        let tree = Tree::new(&problem, &above, &of_task).unwrap();
+        let tree = Tree::new(&problem, &above, &of_task).expect("parents come first");
         let messages = match mode {
             0 => Messages::Direct,
             1 => Messages::Controllers(tree, Placing::Paper),
@@ -167,7 +167,7 @@ fn is_valid(case: &Case, execution: &Execution) -> Result<(), TestCaseError> {
                 changes.extend([(ran.start, cores), (ran.finish, -cores)]);
             }
         }
-        changes.sort_by(|one, other| one.partial_cmp(other).unwrap());
+        changes.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let mut held = 0;
         for (_, cores) in changes {
             held += cores;

@@ -19,7 +19,8 @@ pub enum Observation {
     Started(u32),
     /// A task has ended.
     Finished(u32),
-    /// A task that was to be retracted has not started, and will not.
+    /// A task that was to be retracted has not started, and will not. Whoever drives the rounds keeps
+    /// to himself what comes late about an attempt that is over.
     Retracted(u32),
     /// A machine has vanished with all that ran on it. Files of ended tasks can still be read.
     Gone(u32),
@@ -227,6 +228,13 @@ impl Rounds {
         machine.real += now - start;
         machine.nominal_all += nominal;
         machine.real_all += now - start;
+        machine.factor_max = None;
+        if nominal > 0.0 && now > start {
+            let performance = nominal / (now - start);
+            machine.performances[0] += 1.0;
+            machine.performances[1] += performance;
+            machine.performances[2] += performance * performance;
+        }
         let mut slots = machine.queues()[slots].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,
@@ -278,7 +286,7 @@ impl Rounds {
         self.setting.problem().dag().is_gate(task)
     }
 
-    fn knows(&self, task: u32) -> bool {
+    pub(super) fn knows(&self, task: u32) -> bool {
         (task as usize) < self.progress.phase.len()
     }
 }

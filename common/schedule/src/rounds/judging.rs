@@ -5,24 +5,21 @@ use super::policy::Learning;
 use super::progress::Phase;
 use crate::order::less;
 
-/// What a judgement looks at.
-struct Took {
-    expected: f64,
-    real: f64,
-    /// The most that the factor of the machine can be; no limit if nothing is overdue.
-    factor_max: f64,
-}
+/// The variances of performances that are believed before there are any, and the number of tasks that
+/// these count as.
+const VARIANCE: f64 = 0.03;
+const PRIOR: f64 = 2.0;
+/// The bounds of the ratio of variances.
+const RATIO_LEAST: f64 = 0.25;
+const RATIO_MOST: f64 = 8.0;
 
 impl Rounds {
     /// Judges a round and opens the next one.
     pub(super) fn end_round(&mut self, host: u32, commands: &mut Vec<Command>) {
         let machine = &mut self.machines[host as usize];
-        let took = Took {
-            expected: std::mem::take(&mut machine.expected),
-            real: std::mem::take(&mut machine.real),
-            factor_max: f64::INFINITY,
-        };
-        let judgement = self.judge(host, took);
+        let expected = std::mem::take(&mut machine.expected);
+        let real = std::mem::take(&mut machine.real);
+        let judgement = self.judge(host, expected, real);
         self.machines[host as usize].next_round(self.policy.sizing, &judgement);
         self.conclude(judgement, commands);
         if !self.is_asked_for(host) {
@@ -42,27 +39,24 @@ impl Rounds {
                 continue;
             }
             let machine = &self.machines[host as usize];
-            let mut took = Took {
-                expected: machine.expected,
-                real: machine.real,
-                factor_max: f64::INFINITY,
-            };
+            let (mut expected, mut real) = (machine.expected, machine.real);
             let (mut nominal, mut elapsed) = (machine.nominal_all, machine.real_all);
             for task in overdue {
                 let Phase::Running(start) = self.progress.phase[task as usize] else {
                     continue;
                 };
                 let since = self.progress.now - start;
-                took.expected += self.expected[task as usize];
-                took.real += since;
+                expected += self.expected[task as usize];
+                real += since;
                 nominal += self.setting.problem().duration(task, host);
                 elapsed += since;
                 // The next look is worth it when the task has taken twice as long.
                 self.overdue_at[task as usize] = start + 2.0 * since;
             }
             let weight = self.weight();
-            took.factor_max = (nominal + weight) / (elapsed + weight);
-            let judgement = self.judge(host, took);
+            let most = (nominal + weight) / (elapsed + weight);
+            self.machines[host as usize].factor_max = Some(most);
+            let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
     }
@@ -90,33 +84,63 @@ impl Rounds {
     }
 
     /// Judges what took so long, and learns from it.
-    fn judge(&mut self, host: u32, took: Took) -> Judgement {
-        let Took { expected, real, .. } = took;
+    fn judge(&mut self, host: u32, expected: f64, real: f64) -> Judgement {
         let is_loss = less((1.0 + self.policy.threshold) * expected, real);
         let performance = if real > 0.0 { expected / real } else { 1.0 };
-        let weight = self.weight();
-        let known = self.progress.factor[host as usize];
         let machine = &self.machines[host as usize];
-        let learnt = match self.policy.learning {
-            // What is overdue still counts when it ends.
-            Learning::LastRound if took.factor_max.is_finite() => known,
-            Learning::LastRound if is_loss => known * performance,
-            Learning::LastRound => known,
-            Learning::Damped { .. } if machine.real_all + weight > 0.0 => {
-                (machine.nominal_all + weight) / (machine.real_all + weight)
+        match self.policy.learning {
+            Learning::LastRound => {
+                let factor = &mut self.progress.factor[host as usize];
+                match machine.factor_max {
+                    // What is overdue still counts when it ends.
+                    Some(most) => *factor = factor.min(most),
+                    None if is_loss => *factor *= performance,
+                    None => {}
+                }
             }
-            Learning::Damped { .. } => known,
-        };
-        let factor = learnt.min(took.factor_max);
-        self.progress.factor[host as usize] = factor;
+            Learning::Damped { .. } => {
+                self.progress.factor[host as usize] = self.shown(host, 1.0);
+            }
+            Learning::Pooled { .. } | Learning::Fitted { .. } => {
+                let mean = self.mean_factor();
+                for host in 0..self.machines.len() as u32 {
+                    self.progress.factor[host as usize] = self.shown(host, mean);
+                }
+            }
+        }
         Judgement {
             host,
             expected,
             real,
             performance,
             is_loss,
-            factor,
+            factor: self.progress.factor[host as usize],
         }
+    }
+
+    /// The factor that a machine has shown, if it is believed to have one before it has shown anything.
+    fn shown(&self, host: u32, believed: f64) -> f64 {
+        let machine = &self.machines[host as usize];
+        let weight = self.weight();
+        let real = machine.real_all + weight / believed;
+        let shown = match real > 0.0 {
+            true => (machine.nominal_all + weight) / real,
+            false => believed,
+        };
+        shown.min(machine.factor_max.unwrap_or(f64::INFINITY))
+    }
+
+    /// The mean factor of all machines: each counts as much as it is known, and one that has its
+    /// nominal power counts besides.
+    fn mean_factor(&self) -> f64 {
+        let weight = self.weight();
+        let (mut sum, mut count) = (1.0, 1.0);
+        for machine in self.machines.iter().filter(|m| m.real_all > 0.0) {
+            let known = machine.real_all / (machine.real_all + weight);
+            sum += known * machine.nominal_all / machine.real_all;
+            count += known;
+        }
+        sum / count
     }
 
     /// Tells of a judgement, and asks for a plan if it is a loss.
@@ -129,9 +153,36 @@ impl Rounds {
 
     /// The seconds of nominal performance that a machine is given in advance.
     fn weight(&self) -> f64 {
-        match self.policy.learning {
+        let mean_weights = match self.policy.learning {
             Learning::LastRound => 0.0,
-            Learning::Damped { mean_weights } => mean_weights * self.setting.mean_weight,
+            Learning::Damped { mean_weights } | Learning::Pooled { mean_weights } => mean_weights,
+            Learning::Fitted { mean_weights } => mean_weights * self.variances_ratio(),
+        };
+        mean_weights * self.setting.mean_weight
+    }
+
+    /// The variance of performances on one machine over the variance of means of machines.
+    fn variances_ratio(&self) -> f64 {
+        let (mut n, mut n_squares, mut sum, mut within, mut between, mut groups) =
+            (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        for machine in &self.machines {
+            let [count, performances, squares] = machine.performances;
+            if count > 0.0 {
+                let square = performances * performances / count;
+                n += count;
+                n_squares += count * count;
+                sum += performances;
+                within += (squares - square).max(0.0);
+                between += square;
+                groups += 1.0;
+            }
         }
+        if n <= 0.0 {
+            return 1.0;
+        }
+        let within = (within + PRIOR * VARIANCE) / (n - groups + PRIOR);
+        let between = (between - sum * sum / n - (groups - 1.0) * within).max(0.0);
+        let between = (between + PRIOR * VARIANCE) / (n - n_squares / n + PRIOR);
+        (within / between).clamp(RATIO_LEAST, RATIO_MOST)
     }
 }

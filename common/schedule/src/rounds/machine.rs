@@ -26,6 +26,12 @@ pub(super) struct Machine {
     pub(super) nominal_all: f64,
     /// Seconds that they took.
     pub(super) real_all: f64,
+    /// Tasks that ended here, with the sums of their performances, nominal over real time, and of
+    /// the squares of these.
+    pub(super) performances: [f64; 3],
+    /// The most that its factor can be, because a task runs longer than that would allow; none if
+    /// nothing is overdue.
+    pub(super) factor_max: Option<f64>,
 }
 
 /// The tasks of one slot.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::engine::{Command, Rounds};
 use super::machine::Machine;
-use super::policy::{Scope, Sizing};
+use super::policy::{MOVABLE_MAX, Scope, Sizing};
 use super::question::{Answer, Question};
 use crate::order::less;
 
@@ -17,6 +17,8 @@ pub(super) struct Open {
     answer: Option<Answer>,
     /// Tasks to be retracted before the answer comes into force.
     awaited: BTreeSet<u32>,
+    /// Tasks that have left their machine and not come to the next one, so that nobody sends them.
+    on_the_way: BTreeSet<u32>,
 }
 
 impl Rounds {
@@ -51,6 +53,7 @@ impl Rounds {
                 host,
                 answer: None,
                 awaited: BTreeSet::new(),
+                on_the_way: BTreeSet::new(),
             });
             commands.push(Command::Plan(question));
         }
@@ -59,24 +62,26 @@ impl Rounds {
     /// The tasks that may move when a machine was slow, in order; none if only gates are left, which
     /// go along with what is around them.
     fn movable(&self, host: u32) -> Vec<u32> {
-        let machines = match self.policy.scope {
-            Scope::Machine => &self.machines[host as usize..=host as usize],
-            Scope::All => &self.machines[..],
+        let own = &self.machines[host as usize];
+        let mut ranks: Vec<u32> = match self.policy.scope {
+            Scope::Machine => own.waiting().collect(),
+            Scope::All => {
+                let all = self.machines.iter().flat_map(Machine::waiting);
+                all.take(MOVABLE_MAX + 1).collect()
+            }
         };
-        let mut ranks: Vec<u32> = machines.iter().flat_map(Machine::waiting).collect();
+        let is_all = self.policy.scope == Scope::All && ranks.len() <= MOVABLE_MAX;
+        if !is_all {
+            ranks = own.waiting().collect();
+        }
         if ranks.is_empty() {
             return Vec::new();
         }
-        let dag = self.setting.problem().dag();
-        let gates = dag.tasks().filter(|&task| dag.is_gate(task));
-        let gates = gates.filter(|&task| {
-            let is_here = match self.policy.scope {
-                Scope::Machine => self.progress.host[task as usize] == host,
-                Scope::All => true,
-            };
+        let gates = self.setting.gates.iter().filter(|&&task| {
+            let is_here = is_all || self.progress.host[task as usize] == host;
             is_here && self.progress.is_waiting(task)
         });
-        ranks.extend(gates.map(|task| self.setting.rank(task)));
+        ranks.extend(gates.map(|&task| self.setting.rank(task)));
         ranks.sort_unstable();
         let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
         tasks.collect()
@@ -103,21 +108,29 @@ impl Rounds {
             self.settled(host, commands);
             return;
         }
-        let mut recalled = BTreeSet::new();
+        let mut recalled = vec![Vec::new(); self.machines.len()];
         for (task, to, _) in answer.moves(&self.setting) {
             let from = self.progress.host[task as usize];
-            let sent = self.machines[from as usize].sent();
-            let is_sent = sent.contains(&self.setting.rank(task));
-            if from != to && self.progress.is_waiting(task) && is_sent {
-                recalled.insert((from, self.setting.rank(task)));
+            if from == to || !self.progress.is_waiting(task) {
+                continue;
+            }
+            let rank = self.setting.rank(task);
+            if self.machines[from as usize].sent().contains(&rank) {
+                open.awaited.insert(task);
+                recalled[from as usize].push(rank);
+            } else {
+                let slot = self.progress.slot[task as usize] as usize;
+                let slots = slot..slot + self.setting.problem().dag().cores(task) as usize;
+                if self.machines[from as usize].left(rank, slots) {
+                    open.on_the_way.insert(task);
+                }
             }
         }
-        for host in 0..self.machines.len() as u32 {
-            let ranks = recalled.range((host, 0)..=(host, u32::MAX));
-            let tasks = ranks.map(|&(_, rank)| self.setting.order[rank as usize]);
+        for (host, mut ranks) in (0u32..).zip(recalled) {
+            ranks.sort_unstable();
+            let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
             let tasks: Vec<u32> = tasks.collect();
             if !tasks.is_empty() {
-                open.awaited.extend(&tasks);
                 commands.push(Command::Retract { host, tasks });
             }
         }
@@ -126,11 +139,18 @@ impl Rounds {
     }
 
     pub(super) fn retracted(&mut self, task: u32, commands: &mut Vec<Command>) {
-        let awaits = |open: &Open| open.awaited.contains(&task);
-        if self.open.as_ref().is_some_and(awaits) && self.progress.is_waiting(task) {
-            let (rank, slots) = (self.setting.rank(task), self.slots(task));
-            let host = self.progress.host[task as usize];
-            self.machines[host as usize].was_retracted(rank, slots);
+        let (rank, slots) = match self.knows(task) {
+            true => (self.setting.rank(task), self.slots(task)),
+            false => return,
+        };
+        if let Some(open) = &mut self.open
+            && open.awaited.contains(&task)
+            && self.progress.is_waiting(task)
+        {
+            let machine = &mut self.machines[self.progress.host[task as usize] as usize];
+            machine.was_retracted(rank, slots.clone());
+            machine.left(rank, slots);
+            open.on_the_way.insert(task);
             self.answered(task, commands);
         }
     }
@@ -147,36 +167,46 @@ impl Rounds {
     /// Moves tasks once everything that moves is retracted.
     fn put_in_force(&mut self, commands: &mut Vec<Command>) {
         let is_settled = |open: &mut Open| open.answer.is_some() && open.awaited.is_empty();
-        let Some(Open { host, answer, .. }) = self.open.take_if(is_settled) else {
+        let Some(open) = self.open.take_if(is_settled) else {
             return;
         };
-        let Some(answer) = answer else {
+        let (host, on_the_way) = (open.host, open.on_the_way);
+        let Some(answer) = open.answer else {
             return;
         };
-        let mut came = BTreeSet::new();
         for (task, to, slot) in answer.moves(&self.setting) {
-            if !self.progress.is_waiting(task) || self.progress.gone[to as usize] {
+            if !self.progress.is_waiting(task) {
                 continue;
             }
             let (from, old) = (self.progress.host[task as usize], self.slots(task));
+            let rank = self.setting.rank(task);
+            if self.progress.gone[to as usize] {
+                if on_the_way.contains(&task) {
+                    self.machines[from as usize].came(rank, old);
+                }
+                if self.progress.gone[from as usize] {
+                    self.pending.insert(from);
+                }
+                continue;
+            }
             self.progress.slot[task as usize] = slot;
-            let (rank, slots) = (self.setting.rank(task), self.slots(task));
+            let slots = self.slots(task);
             if from == to {
                 self.machines[to as usize].shifted(rank, old, slots);
-            } else {
-                self.progress.host[task as usize] = to;
-                self.progress.since[task as usize] = self.progress.now;
-                if self.machines[from as usize].left(rank, old) {
-                    self.machines[to as usize].came(rank, slots);
-                    came.insert(to);
-                }
+                continue;
+            }
+            self.progress.host[task as usize] = to;
+            self.progress.since[task as usize] = self.progress.now;
+            if !self.is_gate(task) {
+                self.machines[from as usize].left(rank, old);
+                self.machines[to as usize].came(rank, slots);
             }
         }
         self.progress.controllers.clone_from(&answer.controllers);
         let kept = true;
         commands.push(Command::Replanned { host, answer, kept });
-        for to in came {
-            self.send_ahead(to, commands);
+        for host in 0..self.machines.len() as u32 {
+            self.send_ahead(host, commands);
         }
         self.settled(host, commands);
     }

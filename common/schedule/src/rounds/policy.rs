@@ -6,6 +6,9 @@ use thiserror::Error;
 pub const ROUNDS_MAX: u32 = 1_000_000;
 /// The largest threshold, reward or weight; beyond that nothing changes any more.
 pub const FACTOR_MAX: f64 = 1e6;
+/// The most activities of all machines that are planned again together: a plan for more of them takes
+/// longer than it is worth while the process goes on.
+pub const MOVABLE_MAX: usize = 500;
 /// The part of the expected time by which a round may be late in the paper's example.
 pub const THRESHOLD: f64 = 0.1;
 /// The paper's reward factor.
@@ -26,7 +29,7 @@ pub struct Policy {
     pub learning: Learning,
     /// The activities that a loss puts back to the planner.
     pub scope: Scope,
-    /// The least part of the remaining makespan that a plan has to save to be kept; without it every
+    /// The least part of the planned makespan that a plan has to save to be kept; without it every
     /// plan is kept, better or not.
     pub gain_least: Option<f64>,
     /// True if an activity that runs longer than expected by more than the threshold is a loss
@@ -62,14 +65,29 @@ pub enum Learning {
         /// The number of mean weights, k.
         mean_weights: f64,
     },
+    /// As [`Learning::Pooled`], but the number of mean weights follows from how much the performance
+    /// of one machine varies beside how much machines differ: where tasks vary wherever they run, a
+    /// machine has to show more before it is believed.
+    Fitted {
+        /// The number of mean weights while nothing is known, and where both vary alike.
+        mean_weights: f64,
+    },
+    /// As [`Learning::Damped`], but what a machine is given in advance is what all machines together
+    /// have shown, and not its nominal power. So a machine that nobody has tried does not look
+    /// better than those that were tried while all are loaded.
+    Pooled {
+        /// The number of mean weights, k.
+        mean_weights: f64,
+    },
 }
 
-/// The activities that a loss puts back to the planner.
+/// The activities that a loss puts back to the planner: at most [`MOVABLE_MAX`] where they are not those
+/// of the slow machine alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Those of the slow machine that have not started (rule A11).
     Machine,
-    /// All that have not started.
+    /// All that have not started, or those of the slow machine if these are too many.
     All,
 }
 
@@ -118,13 +136,16 @@ impl Policy {
         }
     }
 
-    /// Adaptive rounds that do no harm: damped estimates of power, and a plan is kept only if it
-    /// saves 2 % (section 10.3).
+    /// Adaptive rounds that do little harm: what machines have shown is believed as far as they
+    /// differ more than tasks do, overdue tasks are judged before they end, all that has not started
+    /// may move, and a plan is kept only if it saves 3 % (section 10.3, and docs/rounds.md for what
+    /// each of these is worth).
     pub const fn xavantes() -> Policy {
         Policy {
-            learning: Learning::Damped { mean_weights: 1.0 },
+            learning: Learning::Fitted { mean_weights: 3.0 },
             scope: Scope::All,
-            gain_least: Some(0.02),
+            gain_least: Some(0.03),
+            judges_overdue: true,
             ..Policy::adaptive()
         }
     }
@@ -139,7 +160,9 @@ impl Policy {
         };
         let mean_weights = match self.learning {
             Learning::LastRound => 0.0,
-            Learning::Damped { mean_weights } => mean_weights,
+            Learning::Damped { mean_weights }
+            | Learning::Pooled { mean_weights }
+            | Learning::Fitted { mean_weights } => mean_weights,
         };
         for (what, value) in [
             ("threshold", self.threshold),

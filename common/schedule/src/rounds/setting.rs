@@ -39,6 +39,8 @@ pub struct Setting {
     pub(super) owner: Vec<u32>,
     /// By machine: its first slot in the numbering of all slots.
     pub(super) slot_off: Vec<u32>,
+    /// The tasks that run nowhere.
+    pub(super) gates: Vec<u32>,
     /// By machine: the lowest one that is like it.
     pub(super) like: Vec<u32>,
     pub(super) virtual_link: VirtualLink,
@@ -112,6 +114,7 @@ impl Setting {
         Ok(Setting {
             rank: places(&order),
             mean_weight: sum / f64::from(count.max(1)),
+            gates: dag.tasks().filter(|&task| dag.is_gate(task)).collect(),
             like: alike(&problem),
             virtual_link: link,
             problem,
