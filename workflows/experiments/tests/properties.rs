@@ -180,7 +180,7 @@ fn is_valid(case: &Case, execution: &Execution) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     #[test]
     fn without_variation_every_policy_ends_exactly_at_the_plan(case in cases()) {

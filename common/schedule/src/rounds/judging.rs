@@ -99,12 +99,13 @@ impl Rounds {
                 }
             }
             Learning::Damped { .. } => {
-                self.progress.factor[host as usize] = self.shown(host, 1.0);
+                self.progress.factor[host as usize] = self.shown(host, 1.0, self.weight());
             }
             Learning::Pooled { .. } | Learning::Fitted { .. } => {
-                let mean = self.mean_factor();
+                let weight = self.weight();
+                let mean = self.mean_factor(weight);
                 for host in 0..self.machines.len() as u32 {
-                    self.progress.factor[host as usize] = self.shown(host, mean);
+                    self.progress.factor[host as usize] = self.shown(host, mean, weight);
                 }
             }
         }
@@ -118,10 +119,10 @@ impl Rounds {
         }
     }
 
-    /// The factor that a machine has shown, if it is believed to have one before it has shown anything.
-    fn shown(&self, host: u32, believed: f64) -> f64 {
+    /// The factor that a machine has shown, if it is believed to have one for so many seconds before
+    /// it has shown anything.
+    fn shown(&self, host: u32, believed: f64, weight: f64) -> f64 {
         let machine = &self.machines[host as usize];
-        let weight = self.weight();
         let real = machine.real_all + weight / believed;
         let shown = match real > 0.0 {
             true => (machine.nominal_all + weight) / real,
@@ -132,8 +133,7 @@ impl Rounds {
 
     /// The mean factor of all machines: each counts as much as it is known, and one that has its
     /// nominal power counts besides.
-    fn mean_factor(&self) -> f64 {
-        let weight = self.weight();
+    fn mean_factor(&self, weight: f64) -> f64 {
         let (mut sum, mut count) = (1.0, 1.0);
         for machine in self.machines.iter().filter(|m| m.real_all > 0.0) {
             let known = machine.real_all / (machine.real_all + weight);
