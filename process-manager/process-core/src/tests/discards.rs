@@ -203,6 +203,40 @@ fn a_loop_gives_its_files_on_and_then_they_go() {
 }
 
 #[test]
+fn what_another_iteration_may_read_stays_while_the_body_goes_on() {
+    // `s(a w(s(c e)))`: `c` reads `a`, and then what it has made in the iteration before.
+    let output = |activity| Source::Output {
+        activity: NodeId(activity),
+        output: 0,
+    };
+    let mut c = maker("c", &[1]);
+    edit(&mut c, |activity| {
+        activity.inputs[0].carried = Some(output(4));
+    });
+    let again = model::Repeat {
+        test: Test::While,
+        condition: Expression("at < 3".to_owned()),
+        index: Some("at".to_owned()),
+        max_iterations: Some(5),
+        children: ids(&[3]),
+    };
+    let nodes = vec![
+        controller(NodeKind::Sequence(ids(&[1, 2]))),
+        maker("a", &[]),
+        controller(NodeKind::Repeat(Box::new(again))),
+        controller(NodeKind::Sequence(ids(&[4, 5]))),
+        c,
+        leaf("e"),
+    ];
+    let mut bench = Bench::new(well);
+    bench.submit(dropping(draft(nodes)));
+    assert_eq!(bench.end_line(), "completed");
+    // Nodes 4, 7 and 10 are the iterations of `c`. Each goes when the next one has read it, and the last one
+    // when there is no other.
+    assert_eq!(bench.discarded, [(3, 1), (4, 4), (6, 7), (7, 10)]);
+}
+
+#[test]
 fn a_later_run_does_not_make_again_what_nobody_needs() {
     // The third one failed, and its command is another one in the second run.
     let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
