@@ -188,7 +188,13 @@ pub(crate) fn list(processes: &[ListRow<'_>], last: &str, now: Wall) -> String {
             None if *is_live => now.since(summary.submitted).to_string(),
             None => "-".to_owned(),
         };
-        let ended = totals.completed + totals.faulted + totals.skipped;
+        let ended = match summary.phase {
+            Phase::Running | Phase::Completed => totals.completed + totals.faulted + totals.skipped,
+            // Whatever was skipped for a fault has not been done.
+            Phase::Faulting | Phase::Cancelling | Phase::Faulted | Phase::Cancelled => {
+                totals.completed
+            }
+        };
         rows.push(vec![
             summary.process.to_string(),
             summary.name.clone(),

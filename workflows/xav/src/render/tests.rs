@@ -155,6 +155,18 @@ fn a_list_tells_a_process_in_a_line() {
             last: "shared".to_owned(),
         },
     ];
+    let mut faulted = ended.summary.clone();
+    faulted.phase = Phase::Faulted;
+    faulted.totals.completed = 0;
+    faulted.totals.faulted = 1;
+    faulted.totals.skipped = 1;
+    let of_faulted = ListRow {
+        summary: &faulted,
+        is_live: false,
+        last: String::new(),
+    };
+    let shown = plain(&list(&[of_faulted], "DISK", Wall(3_000_000)));
+    assert!(shown.contains(" 0/2 "), "{shown}");
     let text = plain(&list(&listed, "DISK", Wall(3_000_000)));
     let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
     assert_eq!(
