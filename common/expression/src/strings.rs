@@ -137,7 +137,7 @@ pub(crate) fn format_makes(template: &str, values: &[Value]) -> usize {
     template.len() + sizes.sum::<usize>()
 }
 
-/// What stands behind a `%`.
+/// The form that stands behind a `%`.
 struct Form {
     letter: char,
     is_left: bool,

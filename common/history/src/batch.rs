@@ -20,7 +20,7 @@ pub struct Batch {
     /// The attempts.
     #[n(2)]
     pub items: Vec<Item>,
-    /// How many bodies its controllers had, whose names are among those of the activities.
+    /// The numbers of bodies that its controllers had, whose names are among those of the activities.
     #[cbor(n(3), default)]
     pub counted: Vec<CountedItem>,
 }
@@ -38,7 +38,7 @@ pub struct Item {
     /// The run.
     #[n(2)]
     pub run: u32,
-    /// When it ended.
+    /// The time at which it ended.
     #[n(3)]
     pub at: Wall,
     /// Its work.
@@ -68,7 +68,7 @@ pub struct CountedItem {
     /// The run.
     #[n(1)]
     pub run: u32,
-    /// When it ended.
+    /// The time at which it ended.
     #[n(2)]
     pub at: Wall,
     /// The number.

@@ -13,7 +13,7 @@ const BODIES_MAX: f32 = 1e9;
 pub struct Counted {
     /// The run.
     pub run: u32,
-    /// When it ended.
+    /// The time at which it ended.
     pub at: Wall,
     /// Their number; the mean where the controller is in a body itself and ran several times.
     pub n: f32,
@@ -50,12 +50,12 @@ impl Bodies {
         self.n_runs
     }
 
-    /// When it was seen last.
+    /// The time at which it was seen last.
     pub fn used(&self) -> Wall {
         self.used
     }
 
-    /// What two managers remember of the same controller: the mean by the runs of each.
+    /// The record of two managers of the same controller: the mean by the runs of each.
     #[must_use]
     pub fn joined(&self, other: &Bodies) -> Bodies {
         let (own, others) = (f64::from(self.n_runs), f64::from(other.n_runs));

@@ -1,4 +1,4 @@
-//! What is remembered under one key.
+//! The record under one key.
 
 use model::Wall;
 
@@ -6,21 +6,21 @@ use crate::bodies::{Bodies, Counted};
 use crate::store::Key;
 use crate::template::{Observed, Template};
 
-/// What was seen of a run.
+/// Observations of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Seen {
     /// An attempt at an activity.
     Attempt(Observed),
-    /// How many bodies a controller had.
+    /// The number of bodies that a controller had.
     Bodies(Counted),
 }
 
 /// The record of a key, whose class says of which kind it is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// What attempts at an activity took.
+    /// Times that attempts at an activity took.
     Attempts(Template),
-    /// How many bodies a for-each or a loop had.
+    /// Numbers of bodies that a for-each or a loop had.
     Bodies(Bodies),
 }
 
@@ -42,7 +42,7 @@ impl Record {
         }
     }
 
-    /// When it was seen last.
+    /// The time at which it was seen last.
     pub fn used(&self) -> Wall {
         match self {
             Record::Attempts(template) => template.used(),
@@ -50,7 +50,7 @@ impl Record {
         }
     }
 
-    /// What attempts took, if it is that.
+    /// Times that attempts took, if it is that.
     pub fn template(&self) -> Option<&Template> {
         match self {
             Record::Attempts(template) => Some(template),
@@ -58,7 +58,7 @@ impl Record {
         }
     }
 
-    /// How many bodies there were, if it is that.
+    /// Numbers of bodies, if it is that.
     pub fn bodies(&self) -> Option<&Bodies> {
         match self {
             Record::Bodies(bodies) => Some(bodies),
@@ -75,7 +75,7 @@ impl Record {
         }
     }
 
-    /// What two managers remember under the same key.
+    /// The record of two managers under the same key.
     #[must_use]
     pub fn joined(&self, other: &Record) -> Record {
         match (self, other) {

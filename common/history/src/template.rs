@@ -192,7 +192,7 @@ impl Template {
         }
     }
 
-    /// What two managers remember of the same activity, as one record for people: its forecast is the mean of
+    /// The records of two managers of the same activity, as one record for people: its forecast is the mean of
     /// theirs by the attempts of each, its sample has of each as many values as it has attempts among all.
     #[must_use]
     pub fn joined(&self, other: &Template) -> Template {

@@ -111,7 +111,7 @@ pub struct Draft {
     /// where they are kept.
     #[n(9)]
     pub keep_intermediates: Option<bool>,
-    /// What the process does when an activity has faulted; nothing is said where it does what is usual.
+    /// The action of the process when an activity has faulted; nothing is said where it does what is usual.
     #[n(10)]
     pub on_fault: Option<OnFault>,
 }

@@ -230,7 +230,7 @@ pub fn through_controllers(
     }
 }
 
-/// Where controllers may not be put.
+/// Machines on which controllers may not be put.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
     /// By controller: the machine that it stays on; empty if none does.

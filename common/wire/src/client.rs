@@ -127,7 +127,7 @@ pub struct Submit {
     /// are the same.
     #[n(5)]
     pub base: Option<ProcessId>,
-    /// What it does when an activity has faulted, in place of what its definition says.
+    /// Its action when an activity has faulted, in place of that of its definition.
     #[n(6)]
     pub on_fault: Option<OnFault>,
     /// Time for which the process is kept after its end; if none, until it is forgotten by hand.
@@ -401,7 +401,7 @@ pub struct Status {
     /// The reason why nothing runs at the moment, if it needs one.
     #[n(9)]
     pub waiting_for: Option<String>,
-    /// What it does when an activity has faulted.
+    /// Its action when an activity has faulted.
     #[cbor(n(10), default)]
     pub on_fault: OnFault,
     /// The outputs that cannot be copied at the moment and the reason, if copies are wanted.

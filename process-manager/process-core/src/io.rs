@@ -146,7 +146,7 @@ pub struct ForgetRequest {
     pub n_forgotten: u64,
 }
 
-/// What is remembered of a run.
+/// The record of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
     /// Its activity or controller.

@@ -1,4 +1,4 @@
-//! What happens to commands that run when another one fails.
+//! Commands that run when another one fails.
 
 use crate::sandbox::Sandbox;
 

@@ -12,7 +12,7 @@ use crate::study::Study;
 pub struct Claim {
     /// The claim, in a sentence.
     pub text: &'static str,
-    /// What the replication found.
+    /// The finding of the replication.
     pub replication: &'static str,
     /// The numbers that judge it here.
     pub here: String,
@@ -20,7 +20,7 @@ pub struct Claim {
     pub verdict: Verdict,
     /// True if it is known to hold: then it is checked.
     pub reproduces: bool,
-    /// Why it does not hold, or what it rests on.
+    /// The reason why it does not hold, or the assumption that it rests on.
     pub because: &'static str,
 }
 
@@ -77,7 +77,7 @@ pub fn claims(results: &Results) -> Vec<Claim> {
     }
 }
 
-/// Whether a mean is below a limit.
+/// The verdict on a mean that is to be below a limit.
 fn below(estimate: Estimate, limit: f64) -> Verdict {
     if estimate.high() < limit {
         Verdict::Holds
@@ -88,7 +88,7 @@ fn below(estimate: Estimate, limit: f64) -> Verdict {
     }
 }
 
-/// Whether a mean is above a limit.
+/// The verdict on a mean that is to be above a limit.
 fn above(estimate: Estimate, limit: f64) -> Verdict {
     below(estimate.times(-1.0), -limit)
 }

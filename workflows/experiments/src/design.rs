@@ -13,14 +13,14 @@ pub const GROUPS_MAX: u32 = 200;
 /// The most numbers that an experiment keeps, which are held in memory at once: 800 MB.
 pub const VALUES_MAX: u64 = 100_000_000;
 
-/// What an experiment does.
+/// The description of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
     /// The study.
     pub study: Study,
     /// All that is drawn follows from it.
     pub seed: u64,
-    /// How often each graph is drawn for each setting and number of groups.
+    /// The number of times that each graph is drawn for each setting and number of groups.
     pub repetitions: u32,
     /// The numbers of groups, ascending.
     pub groups: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct Unit {
     pub groups: u32,
 }
 
-/// Why there is no such experiment.
+/// The reason why there is no such experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DesignError {
     /// No repetition, or too many.
@@ -59,7 +59,7 @@ pub enum DesignError {
         "the experiment would keep {values} numbers; the limit is {VALUES_MAX}: take fewer repetitions or groups"
     )]
     TooLarge {
-        /// How many it would keep.
+        /// The number that it would keep.
         values: u64,
     },
 }
@@ -97,7 +97,7 @@ impl Design {
         Ok(design)
     }
 
-    /// How many units there are.
+    /// The number of units.
     pub fn n_units(&self) -> u64 {
         u64::from(self.repetitions) * self.units_of_repetition()
     }
@@ -129,7 +129,7 @@ impl Design {
         Some((setting * self.groups.len() + place) as u64)
     }
 
-    /// How many units a repetition has.
+    /// The number of units of a repetition.
     pub fn units_of_repetition(&self) -> u64 {
         (self.study.settings().len() * self.groups.len()) as u64
     }

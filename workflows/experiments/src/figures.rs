@@ -23,7 +23,7 @@ pub enum Kind {
     Better,
     /// Percent of the runs that end later than without reschedule.
     Worse,
-    /// How often a run was planned again.
+    /// The number of times that a run was planned again.
     Plans,
     /// Makespan of PCH through controllers / makespan of CPOP without, in percent.
     PchThroughToCpop,
@@ -49,7 +49,7 @@ impl Kind {
 /// A figure of the series of one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// What is counted.
+    /// The kind of figure.
     pub kind: Kind,
     /// Of which column.
     pub column: usize,

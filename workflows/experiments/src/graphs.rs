@@ -32,7 +32,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// How trees of this width are drawn.
+    /// The rules by which trees of this width are drawn.
     pub fn shape(self) -> Shape {
         match self {
             Width::Wide => Shape::WIDE,

@@ -13,27 +13,27 @@ use thiserror::Error;
 
 pub use power::{PowerError, Powers, Steps};
 
-/// What an execution was like.
+/// The course of an execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
-    /// When the last task ended.
+    /// The time at which the last task ended.
     pub makespan: f64,
     /// The makespan that the first plan promised.
     pub planned: f64,
     /// By position of the task in the graph.
     pub ran: Vec<Ran>,
-    /// What the policy did, in order.
+    /// Steps of the policy, in order.
     pub events: Vec<Event>,
 }
 
-/// Where and when a task ran.
+/// The place and the times of a task.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ran {
     /// The machine.
     pub host: u32,
-    /// When it started there, for the last time if its first machine vanished.
+    /// The time at which it started there, for the last time if its first machine vanished.
     pub start: f64,
-    /// When it ended.
+    /// The time at which it ended.
     pub finish: f64,
 }
 
@@ -78,7 +78,7 @@ pub enum Event {
     },
 }
 
-/// Why there is no execution.
+/// The reason why there is no execution.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Failure {
     /// Options that are no policy.
@@ -106,7 +106,7 @@ pub struct Verdict {
     pub tasks: Vec<(u32, Why)>,
 }
 
-/// Why a task did not end.
+/// The reason why a task did not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Why {
     /// Its machine has power 0 for ever.

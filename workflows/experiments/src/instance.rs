@@ -25,7 +25,7 @@ use crate::traces::Traces;
 /// power.
 pub(crate) const HORIZON: f64 = 1e9;
 
-/// What the instances of an experiment are drawn from.
+/// The source from which the instances of an experiment are drawn.
 #[derive(Clone, Debug)]
 pub struct Source {
     design: Design,
@@ -33,7 +33,7 @@ pub struct Source {
     traces: Traces,
 }
 
-/// Why an instance has no result; each is an error of this program.
+/// The reason why an instance has no result; each is an error of this program.
 #[derive(Debug, Error)]
 pub enum InstanceError {
     /// The numbers of groups are judged by the design.

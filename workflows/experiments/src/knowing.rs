@@ -1,4 +1,4 @@
-//! What a plan would take that is made with the powers to come: a reference for policies, which know
+//! The makespan of a plan that is made with the powers to come: a reference for policies, which know
 //! only what has been.
 //!
 //! The planner is PCH too, so it is no lower bound; it tells how much of a loss comes from not

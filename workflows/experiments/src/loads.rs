@@ -1,4 +1,4 @@
-//! What others take of the machines while a process runs, in the settings of the digest's section 9.2.
+//! Loads: the parts of the machines that others take while a process runs, in the settings of the digest's section 9.2.
 
 use forecast::generator::{Parameters, next_trace};
 use schedule::random::Random;

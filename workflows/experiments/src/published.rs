@@ -9,7 +9,7 @@ use crate::study::{Study, plans, runs};
 /// Some numbers of one kind at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What they are, with the names of the series.
+    /// Their meaning, with the names of the series.
     pub what: String,
     /// The paper's, where its text has them.
     pub paper: Vec<f64>,
@@ -208,10 +208,10 @@ struct RunNumbers {
     /// Mean speedup with T rounds minus without.
     paper_speedup: &'static [f64],
     speedup: [f64; 3],
-    /// How often of 15,000 T rounds are the shorter run, minus how often no reschedule is.
+    /// Runs of 15,000 in which T rounds are shorter, minus those in which no reschedule is.
     paper_best: &'static [f64],
     best: [f64; 3],
-    /// How often of 15,000 none, rounds and adaptive are best, for T = 2 and 4.
+    /// Runs of 15,000 in which none, rounds and adaptive are best, for T = 2 and 4.
     best_of_three: Option<[[f64; 3]; 2]>,
     /// Mean speedup without reschedule.
     speedup_none: Option<f64>,

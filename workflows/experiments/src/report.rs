@@ -1,4 +1,4 @@
-//! What an experiment leaves behind: tables for programs (CSV, JSON) and for people (Markdown), and
+//! Reports of an experiment: tables for programs (CSV, JSON) and for people (Markdown), and
 //! charts.
 
 use std::fmt::Write;

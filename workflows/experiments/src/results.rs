@@ -26,7 +26,7 @@ pub struct Results {
     values: Vec<f64>,
 }
 
-/// Why a text has no results of an experiment.
+/// The reason why a text has no results of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ResultsError {
     /// The first line is of something else.
@@ -51,7 +51,7 @@ pub enum ResultsError {
     },
 }
 
-/// What a text of results holds.
+/// The content of a text of results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// The results.
@@ -143,7 +143,7 @@ impl Results {
         &self.design
     }
 
-    /// How many units have results.
+    /// The number of units that have results.
     pub fn n_units(&self) -> u64 {
         (self.values.len() / self.design.values_of_unit()) as u64
     }

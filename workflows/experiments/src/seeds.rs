@@ -12,7 +12,7 @@ pub enum Purpose {
     Costs = 2,
     /// The machines of one platform.
     Machines = 3,
-    /// What others take of the machines.
+    /// The parts of the machines that others take.
     Load = 4,
 }
 

@@ -3,7 +3,7 @@
 /// A mean of independent numbers, one for each repetition of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// How many numbers there are.
+    /// The number of numbers.
     pub n: usize,
     /// Their mean; not a number where there are none.
     pub mean: f64,

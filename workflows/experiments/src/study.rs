@@ -43,11 +43,11 @@ pub struct Setting {
     pub between: f64,
     /// The number of the set of fifteen trees.
     pub trees: u64,
-    /// What others take of the machines; nothing in static studies.
+    /// The parts of the machines that others take; nothing in static studies.
     pub load: Option<Load>,
 }
 
-/// What is kept of each instance: a time in time units, or a number of plans.
+/// The figure of each instance: a time in time units, or a number of plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The name in files.
@@ -179,7 +179,7 @@ impl Study {
         Study::ALL.into_iter().find(|study| study.name() == name)
     }
 
-    /// What it compares, in a line.
+    /// Its comparison, in a line.
     pub fn about(self) -> &'static str {
         match self {
             Study::Static => {
@@ -290,7 +290,7 @@ impl Study {
         }
     }
 
-    /// What it keeps of each instance.
+    /// Its figures of each instance.
     pub fn columns(self) -> &'static [Column] {
         if self.is_static() {
             &plans::COLUMNS

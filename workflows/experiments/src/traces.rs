@@ -14,7 +14,7 @@ pub struct Traces {
     checksum: u32,
 }
 
-/// Why a text is no table of loads.
+/// The reason why a text is no table of loads.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TracesError {
     /// A value that is not a percent.
@@ -79,7 +79,7 @@ impl Traces {
         self.machines.is_empty()
     }
 
-    /// How many machines were measured.
+    /// The number of machines that were measured.
     pub fn n_machines(&self) -> usize {
         self.machines.len()
     }

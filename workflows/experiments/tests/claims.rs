@@ -1,4 +1,4 @@
-//! What the schedulers and policies are known for still holds, on a few repetitions.
+//! Known claims about the schedulers and policies still hold, on a few repetitions.
 #![expect(
     clippy::unwrap_used,
     reason = "a test whose instances are known to be sound"

@@ -1,4 +1,4 @@
-//! What holds for every execution, whatever the graph, the machines, their powers and the policy.
+//! Properties of every execution, whatever the graph, the machines, their powers and the policy.
 
 use std::collections::BTreeMap;
 

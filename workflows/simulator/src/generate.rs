@@ -182,7 +182,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     }
 }
 
-/// What a process does on a fault. Of those that do not go on, each second one lets what runs finish.
+/// The action of a process on a fault. Of those that do not go on, each second one lets what runs finish.
 fn on_fault(key: SubmitKey, goes_on: bool) -> Option<OnFault> {
     match (goes_on, key.0 % 4) {
         (true, _) => Some(OnFault::Continue),

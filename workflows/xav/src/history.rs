@@ -1,4 +1,4 @@
-//! What activities took in earlier runs: where that of this user's embedded runs is, what plans read of it, and
+//! Times that activities took in earlier runs: where that of this user's embedded runs is, what plans read of it, and
 //! `xav history`, on this machine or of a grid.
 
 use std::path::Path;
@@ -216,7 +216,7 @@ fn row(key: &Key, template: &Template) -> Vec<String> {
     ]
 }
 
-/// How many bodies are expected, where times are told of activities.
+/// The number of expected bodies, where times are told of activities.
 fn row_of_bodies(key: &Key, bodies: &Bodies) -> Vec<String> {
     let expected = bodies.expected().unwrap_or_default();
     let name = text::one_line(&key.activity, 40);

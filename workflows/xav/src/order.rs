@@ -26,7 +26,7 @@ pub(crate) struct Order<'a> {
     pub(crate) origin: String,
     /// The process whose outcomes stand.
     pub(crate) base: Option<ProcessId>,
-    /// What it does on a fault, in place of what its definition says.
+    /// Its action on a fault, in place of that of its definition.
     pub(crate) on_fault: Option<OnFault>,
     /// The time for which it is kept after its end.
     pub(crate) keep: Option<Span>,

@@ -151,7 +151,7 @@ pub(crate) fn text(path: &Path) -> Result<Text, Failure> {
     Ok(Text::Definition(text))
 }
 
-/// Where standard input can be opened.
+/// The path under which standard input can be opened.
 const STANDARD_INPUT: &str = "/dev/stdin";
 
 /// True if a definition is to be read from standard input: `-`. Files beside it lie in the present

@@ -175,7 +175,7 @@ impl Watched<'_> {
         fault::all(&status.faults, &context)
     }
 
-    /// What becomes of the commands of a process that has faulted and run still, for people.
+    /// The fate of commands that run still though their process has faulted, for people.
     fn ending(&self, status: &Status) -> String {
         let n_running = status.summary.totals.running;
         match status.on_fault {

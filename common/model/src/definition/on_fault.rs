@@ -1,10 +1,10 @@
-//! What a process does when one of its activities has faulted.
+//! The action of a process when one of its activities has faulted.
 
 use std::fmt;
 
 use minicbor::{Decode, Encode};
 
-/// What a process does when one of its activities has faulted. In each case it ends as faulted.
+/// The action of a process when one of its activities has faulted. In each case it ends as faulted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum OnFault {

@@ -80,7 +80,7 @@ pub enum Command {
     WakeAt(f64),
 }
 
-/// What a machine's round was like.
+/// The judgement of a machine's round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// The machine.
@@ -112,7 +112,7 @@ pub struct Rounds {
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
     pub(super) pending: BTreeSet<u32>,
-    /// When the engine has asked to be woken.
+    /// The time at which the engine has asked to be woken.
     pub(super) wake_at: f64,
 }
 
@@ -183,7 +183,7 @@ impl Rounds {
         &self.setting
     }
 
-    /// How far it has come, and where everything is.
+    /// Its progress, and the places of everything.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }

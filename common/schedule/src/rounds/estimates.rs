@@ -43,7 +43,7 @@ pub(super) struct Estimates<'a> {
     lists: Vec<Vec<(u32, u32)>>,
     /// By slot of the machine of the trial: the last link that it added there.
     trial_last: Vec<u32>,
-    /// What has to be counted again: for good, and on trial.
+    /// Times to be counted again: for good, and on trial.
     pending: Marks,
     on_trial: Marks,
     /// By task: true if data has to be looked at again, from all its predecessors.
@@ -56,7 +56,7 @@ pub(super) struct Estimates<'a> {
 /// Places in the order, as bits.
 struct Marks(Vec<u64>);
 
-/// Whether a change is a trial, which is counted up to a place in the order and taken back.
+/// The kind of a change: for good, or a trial, which is counted up to a place in the order and taken back.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
     ForGood,
@@ -138,18 +138,18 @@ impl<'a> Estimates<'a> {
         estimates
     }
 
-    /// When the last task ends.
+    /// The time at which the last task ends.
     pub(super) fn makespan(&mut self) -> f64 {
         self.settle(u32::MAX);
         self.eft.iter().copied().fold(0.0, f64::max)
     }
 
-    /// When a task starts; only after [`Estimates::settle`] to its place in the order.
+    /// The time at which a task starts; only after [`Estimates::settle`] to its place in the order.
     pub(super) fn est(&self, task: u32) -> f64 {
         self.est[task as usize]
     }
 
-    /// When a task ends; only after [`Estimates::settle`] to its place in the order.
+    /// The time at which a task ends; only after [`Estimates::settle`] to its place in the order.
     pub(super) fn eft(&self, task: u32) -> f64 {
         self.eft[task as usize]
     }
@@ -227,7 +227,7 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// When the first task of a cluster would start on a slot: all that is before it in the order
+    /// The time at which the first task of a cluster would start on a slot: all that is before it in the order
     /// is placed, so nothing of the cluster can change it.
     pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32) -> f64 {
         let rank = self.setting.rank[task as usize];
@@ -282,12 +282,12 @@ impl<'a> Estimates<'a> {
         self.lists[self.setting.list(host, slot)].is_empty()
     }
 
-    /// When the slot is free for the first task that waits.
+    /// The time at which the slot is free for the first task that waits.
     pub(super) fn free(&self, host: u32, slot: u32) -> f64 {
         self.free[self.setting.list(host, slot)]
     }
 
-    /// When data may leave for a task if it is put on a machine: it may be there already.
+    /// The time at which data may leave for a task if it is put on a machine: it may be there already.
     fn since_on(&self, task: u32, host: u32) -> f64 {
         match self.progress.host[task as usize] == host {
             true => self.progress.since[task as usize],
@@ -439,7 +439,7 @@ impl<'a> Estimates<'a> {
         arrivals.fold(0.0, f64::max)
     }
 
-    /// When the data of an edge, made on a machine until a time, is where a task is.
+    /// The time at which the data of an edge, made on a machine until a time, is where a task is.
     fn arrival_of(&self, edge: u32, (there, made): (u32, f64), (task, here): (u32, u32)) -> f64 {
         match here == NONE || there == NONE {
             true => made + self.message(edge, there, here),

@@ -1,4 +1,4 @@
-//! What the time that tasks took says about their machine.
+//! Judgements: the time that tasks took tells of their machine.
 
 use super::engine::{Command, Judgement, Rounds};
 use super::policy::Learning;
@@ -75,7 +75,7 @@ impl Rounds {
         }
     }
 
-    /// When a task that starts now is overdue; never if nobody has estimated it.
+    /// The time at which a task that starts now is overdue; never if nobody has estimated it.
     pub(super) fn overdue_from(&self, expected: f64) -> f64 {
         match expected > 0.0 && self.policy.judges_overdue {
             true => self.progress.now + (1.0 + self.policy.threshold) * expected,

@@ -1,4 +1,4 @@
-//! What a machine of a process has been sent, runs, and took.
+//! The books of a machine of a process: tasks that it was sent, that run, and that have ended.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -14,18 +14,18 @@ pub const THRESHOLD: f64 = 0.1;
 /// The paper's reward factor.
 pub const REWARD: f64 = 0.05;
 
-/// When a process is judged, what it learns, and what may move.
+/// The rules of judging a process, of learning from that, and of moving activities.
 ///
 /// [`Policy::fixed`], [`Policy::rounds`] and [`Policy::adaptive`] are those of Bittencourt and
 /// Madeira; [`Policy::xavantes`] is ours. Each field may be set by itself, which is how studies
 /// measure what it is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// How much of its queue a machine is sent at once.
+    /// The part of its queue that a machine is sent at once.
     pub sizing: Sizing,
     /// A round is a loss if it took longer than expected by more than this part.
     pub threshold: f64,
-    /// What a judgement tells about the power of a machine.
+    /// The lesson of a judgement about the power of a machine.
     pub learning: Learning,
     /// The activities that a loss puts back to the planner.
     pub scope: Scope,
@@ -37,7 +37,7 @@ pub struct Policy {
     pub judges_overdue: bool,
 }
 
-/// How much of its queue a machine is sent at once.
+/// The part of its queue that a machine is sent at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizing {
     /// All of it, and nothing is ever judged.
@@ -53,7 +53,7 @@ pub enum Sizing {
     },
 }
 
-/// What a judgement tells about the power of a machine.
+/// The lesson of a judgement about the power of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Learning {
     /// A loss multiplies the known power by expected over real time of the round; a gain changes
@@ -91,7 +91,7 @@ pub enum Scope {
     All,
 }
 
-/// Why options are not a policy.
+/// The reason why options are not a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum PolicyError {
     /// A number of rounds that is out of bounds.

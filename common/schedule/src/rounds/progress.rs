@@ -1,4 +1,4 @@
-//! How far a process has come: the facts from which everything else is estimated.
+//! The progress of a process: the facts from which everything else is estimated.
 
 use super::setting::Setting;
 

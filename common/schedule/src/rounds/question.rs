@@ -18,7 +18,7 @@ pub struct Question {
     pub number: u64,
     /// The tasks that may move, in order; none of them has started.
     pub movable: Vec<u32>,
-    /// What has started, where everything else is, and what is known of the machines.
+    /// The facts: tasks that have started, the places of all others, and the known powers of the machines.
     pub progress: Progress,
 }
 

@@ -1,4 +1,4 @@
-//! How much of its queue a machine is sent at once.
+//! The part of its queue that a machine is sent at once.
 
 use super::engine::{Command, Rounds};
 use super::estimates::Estimates;

@@ -339,18 +339,19 @@ fn a_slow_round_is_judged_with_its_numbers_and_moves_what_has_not_started() {
     assert_eq!(commands, [replanned, send(1, 2, &[1])]);
 }
 
+/// Our own rule with everything sent at once.
+fn sent_whole(setting: &Arc<Setting>) -> Rounds {
+    let policy = Policy {
+        sizing: Sizing::Whole,
+        ..Policy::xavantes()
+    };
+    Rounds::new(setting.clone(), policy).unwrap()
+}
+
 #[test]
 fn an_overdue_task_is_judged_before_it_ends() {
     let setting = chain();
-    let sizing = Sizing::Whole;
-    let mut rounds = Rounds::new(
-        setting.clone(),
-        Policy {
-            sizing,
-            ..Policy::xavantes()
-        },
-    )
-    .unwrap();
+    let mut rounds = sent_whole(&setting);
     rounds.step(0.0, Observation::Begin);
     let commands = rounds.step(0.0, Observation::Started(0));
     assert_eq!(commands, [Command::WakeAt(11.0)]);
@@ -387,15 +388,7 @@ fn an_overdue_task_is_judged_before_it_ends() {
 #[test]
 fn a_task_that_starts_before_it_is_retracted_stays() {
     let setting = chain();
-    let sizing = Sizing::Whole;
-    let mut rounds = Rounds::new(
-        setting.clone(),
-        Policy {
-            sizing,
-            ..Policy::xavantes()
-        },
-    )
-    .unwrap();
+    let mut rounds = sent_whole(&setting);
     rounds.step(0.0, Observation::Begin);
     rounds.step(0.0, Observation::Started(0));
     let commands = rounds.step(1_000.0, Observation::Due);

@@ -1,4 +1,4 @@
-//! What activities took in earlier runs of whoever asks.
+//! Times that activities took in earlier runs of whoever asks.
 
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -20,7 +20,7 @@ pub struct HistoryKey {
     pub class: u8,
 }
 
-/// What is remembered of an activity, or of how many bodies a controller had.
+/// The record of an activity, or of the number of bodies that a controller had.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct HistoryRecord {
     /// Its place.

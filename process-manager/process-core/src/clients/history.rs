@@ -1,4 +1,4 @@
-//! What activities of the caller took in earlier runs: told in pages, and forgotten. What one owner ran is
+//! Times that activities of the caller took in earlier runs: told in pages, and forgotten. What one owner ran is
 //! neither told nor forgotten for another, be that an administrator.
 
 use history::{Key, Record, SizeClass};

@@ -129,12 +129,12 @@ fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
     }
 }
 
-/// What is left of a process, by the activities of its draft.
+/// The rest of a process, by the activities of its draft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Rest {
     /// The mean work of what is left by that of what has ended.
     relative: f64,
-    /// How much longer nine in ten attempts at what is left take at most than expected, as a part of that; none
+    /// The excess of nine in ten attempts at what is left over what is expected, at most, as a part of that; none
     /// where nobody has seen any.
     spread: Option<f64>,
 }

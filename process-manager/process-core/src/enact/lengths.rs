@@ -1,4 +1,4 @@
-//! How long a process takes with the bodies that are known, and with those that are expected: further iterations
+//! The length of a process with the bodies that are known, and with those that are expected: further iterations
 //! of a loop, items of a for-each whose list is made later. A plan has one body of each; there are taken to be as
 //! many as in earlier runs.
 //!

@@ -7,7 +7,7 @@ use super::world::World;
 use crate::history::{TILES, mosaic};
 use crate::wait;
 
-/// What a user's activities of mosaic took, by the name of the activity: how many attempts have completed.
+/// Times that a user's activities of mosaic took, by the name of the activity: how many attempts have completed.
 fn completed(world: &World, user: &str) -> Vec<(String, u64)> {
     let known = world
         .sandbox

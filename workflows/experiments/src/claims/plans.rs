@@ -113,7 +113,7 @@ fn like_heft(results: &Results) -> Claim {
     }
 }
 
-/// Whether PCH's advantage over HEFT at the last number of groups is above that at the first; the
+/// The verdict on PCH's advantage over HEFT: at the last number of groups is above that at the first; the
 /// two points are independent.
 fn results_difference(results: &Results, setting: usize, first: u32, last: u32) -> Verdict {
     if first == last {

@@ -35,7 +35,7 @@ struct HostState {
     gone_at: f64,
 }
 
-/// What happens next. At the same time starts come before ends, and lower machines first (rule A18).
+/// The next event. At the same time starts come before ends, and lower machines first (rule A18).
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Next {
     Start { host: u32, task: u32 },
@@ -221,7 +221,7 @@ impl<'a> Machines<'a> {
         state.next_start = None;
     }
 
-    /// When a task that runs ends, infinity if it never does.
+    /// The time at which a task that runs ends, infinity if it never does.
     pub(super) fn end_of(&self, task: u32) -> Option<f64> {
         let mut running = self.hosts.iter().flat_map(|host| &host.running);
         let &(finish, _) = running.find(|&&(_, other)| other == task)?;
@@ -243,7 +243,7 @@ impl<'a> Machines<'a> {
         running.chain(queued).find(|&other| overlaps(other))
     }
 
-    /// When the data of a task is on its machine: each message leaves when its task has ended and this
+    /// The time at which the data of a task is on its machine: each message leaves when its task has ended and this
     /// one has its machine (rule A12).
     pub(super) fn arrival(&self, task: u32, progress: &Progress) -> f64 {
         let here = progress.host[task as usize];

@@ -20,7 +20,7 @@ pub struct Steps {
     gone_at: f64,
 }
 
-/// Why numbers are not the powers of machines.
+/// The reason why numbers are not the powers of machines.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum PowerError {
     /// No step, or not one factor for each time.
@@ -108,7 +108,7 @@ impl Steps {
         Ok(scaled.gone_at(self.gone_at))
     }
 
-    /// When the machine vanishes; infinity if it never does.
+    /// The time at which the machine vanishes; infinity if it never does.
     pub fn gone(&self) -> f64 {
         self.gone_at
     }
@@ -118,7 +118,7 @@ impl Steps {
         self.factors[self.step(seconds)]
     }
 
-    /// When something that needs so many seconds at factor 1 ends, if it starts at a time; infinity
+    /// The time at which something that needs so many seconds at factor 1 ends, if it starts at a time; infinity
     /// if it never does. O(log steps + steps passed).
     pub fn end(&self, start: f64, seconds: f64) -> f64 {
         let (mut step, mut now, mut left) = (self.step(start), start, seconds);

@@ -141,7 +141,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// What happens on a fault, where an option says it.
+    /// The action on a fault, where an option says it.
     pub(crate) fn on_fault(self) -> Option<OnFault> {
         self.on_fault
             .or(self.keep_going.then_some(OnFault::Continue))
@@ -178,7 +178,7 @@ pub(crate) fn scheduler(name: &str) -> Result<SchedulerKind, String> {
     })
 }
 
-/// What happens on a fault, by its name.
+/// The action on a fault, by its name.
 fn on_fault(name: &str) -> Result<OnFault, String> {
     OnFault::named(name).ok_or_else(|| {
         let names = OnFault::ALL.map(OnFault::name);

@@ -1,4 +1,4 @@
-//! What the process managers of a grid remember of the user's activities: each keeps what it ran, and all of it
+//! Records of the user's activities at the process managers of a grid: each keeps those that it ran, and all
 //! is shown as one.
 
 use std::collections::BTreeMap;
@@ -22,11 +22,11 @@ pub(crate) struct Rememberers {
     failures: Vec<Failure>,
 }
 
-/// What was forgotten.
+/// The number of forgotten records.
 pub(crate) struct Forgotten {
     /// The number of records.
     pub(crate) n_records: u64,
-    /// Why others may remember still.
+    /// The reason why others may remember still.
     pub(crate) failures: Vec<Failure>,
 }
 

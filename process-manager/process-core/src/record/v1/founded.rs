@@ -31,7 +31,7 @@ pub struct Founded {
     /// The process whose recorded outcomes stand here too.
     #[n(6)]
     pub base: Option<ProcessId>,
-    /// What it does when an activity has faulted.
+    /// Its action when an activity has faulted.
     #[cbor(n(7), with = "super::on_fault")]
     pub on_fault: OnFault,
     /// The time for which it is kept after its end.

@@ -1,4 +1,4 @@
-//! What a process does on a fault, as it is recorded: the first processes could only stop, or go on, which
+//! The action of a process on a fault, as it is recorded: the first processes could only stop, or go on, which
 //! was false and true.
 
 use minicbor::data::Type;
