@@ -94,7 +94,7 @@ pub(crate) fn places(order: &[u32]) -> Vec<u32> {
 
 /// The order in which tasks are taken if at each step the first one in `preference` is next of
 /// those whose predecessors are all taken. A linear extension. O(n log n + e).
-fn in_ready_order(dag: &Dag, preference: &[u32]) -> Vec<u32> {
+pub(crate) fn in_ready_order(dag: &Dag, preference: &[u32]) -> Vec<u32> {
     let place = places(preference);
     let mut waits: Vec<u32> = dag
         .tasks()

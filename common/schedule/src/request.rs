@@ -180,17 +180,8 @@ pub fn plan(request: &Request) -> Result<Plan, Refusal> {
 /// has the scheduler that made it.
 pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detailed, Refusal> {
     let problem = problem(request)?;
-    let (run, copied) =
-        run_with_options(&problem, request.scheduler, options).map_err(|error| match error {
-            ScheduleError::NoHost { task } => no_resource(&problem, task),
-            ScheduleError::TooLarge { what, count, max } => {
-                Refusal::Problem(ProblemError::TooLarge {
-                    what,
-                    count: usize::try_from(count).unwrap_or(usize::MAX),
-                    max: usize::try_from(max).unwrap_or(usize::MAX),
-                })
-            }
-        })?;
+    let (run, copied) = run_with_options(&problem, request.scheduler, options)
+        .map_err(|error| no_schedule(&problem, error))?;
     let BestRun {
         schedule,
         scheduler,
@@ -374,6 +365,18 @@ impl SchedulerKind {
         SchedulerKind::ALL
             .into_iter()
             .find(|kind| kind.scheduler().name() == name)
+    }
+}
+
+/// The refusal where a problem has no schedule.
+pub(crate) fn no_schedule(problem: &Problem, error: ScheduleError) -> Refusal {
+    match error {
+        ScheduleError::NoHost { task } => no_resource(problem, task),
+        ScheduleError::TooLarge { what, count, max } => Refusal::Problem(ProblemError::TooLarge {
+            what,
+            count: usize::try_from(count).unwrap_or(usize::MAX),
+            max: usize::try_from(max).unwrap_or(usize::MAX),
+        }),
     }
 }
 

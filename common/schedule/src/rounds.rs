@@ -18,6 +18,7 @@ mod policy;
 mod progress;
 mod question;
 mod setting;
+mod shown;
 mod sizes;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
@@ -28,6 +29,7 @@ pub use policy::{
 pub use progress::{Phase, Progress};
 pub use question::{Answer, Question};
 pub use setting::{Messages, Setting};
+pub use shown::{Shown, mean_factor, variances_ratio};
 
 #[cfg(test)]
 mod tests;

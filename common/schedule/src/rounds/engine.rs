@@ -226,15 +226,7 @@ impl Rounds {
         machine.has_ended(task, slots.clone());
         machine.expected += self.expected[task as usize];
         machine.real += now - start;
-        machine.nominal_all += nominal;
-        machine.real_all += now - start;
-        machine.factor_max = None;
-        if nominal > 0.0 && now > start {
-            let performance = nominal / (now - start);
-            machine.performances[0] += 1.0;
-            machine.performances[1] += performance;
-            machine.performances[2] += performance * performance;
-        }
+        machine.shown.ended(nominal, now - start);
         let mut slots = machine.queues()[slots].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,

@@ -3,15 +3,8 @@
 use super::engine::{Command, Judgement, Rounds};
 use super::policy::Learning;
 use super::progress::Phase;
+use super::shown::{Shown, mean_factor, variances_ratio};
 use crate::order::less;
-
-/// The variances of performances that are believed before there are any, and the number of tasks that
-/// these count as.
-const VARIANCE: f64 = 0.03;
-const PRIOR: f64 = 2.0;
-/// The bounds of the ratio of variances.
-const RATIO_LEAST: f64 = 0.25;
-const RATIO_MOST: f64 = 8.0;
 
 impl Rounds {
     /// Judges a round and opens the next one.
@@ -40,7 +33,7 @@ impl Rounds {
             }
             let machine = &self.machines[host as usize];
             let (mut expected, mut real) = (machine.expected, machine.real);
-            let (mut nominal, mut elapsed) = (machine.nominal_all, machine.real_all);
+            let (mut nominal, mut elapsed) = (0.0, 0.0);
             for task in overdue {
                 let Phase::Running(start) = self.progress.phase[task as usize] else {
                     continue;
@@ -54,8 +47,8 @@ impl Rounds {
                 self.overdue_at[task as usize] = start + 2.0 * since;
             }
             let weight = self.weight();
-            let most = (nominal + weight) / (elapsed + weight);
-            self.machines[host as usize].factor_max = Some(most);
+            let shown = &mut self.machines[host as usize].shown;
+            shown.overdue(nominal, elapsed, weight);
             let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
@@ -87,25 +80,26 @@ impl Rounds {
     fn judge(&mut self, host: u32, expected: f64, real: f64) -> Judgement {
         let is_loss = less((1.0 + self.policy.threshold) * expected, real);
         let performance = if real > 0.0 { expected / real } else { 1.0 };
-        let machine = &self.machines[host as usize];
+        let shown = self.machines[host as usize].shown;
         match self.policy.learning {
             Learning::LastRound => {
                 let factor = &mut self.progress.factor[host as usize];
-                match machine.factor_max {
+                if shown.has_overdue() {
                     // What is overdue still counts when it ends.
-                    Some(most) => *factor = factor.min(most),
-                    None if is_loss => *factor *= performance,
-                    None => {}
+                    *factor = factor.min(shown.most());
+                } else if is_loss {
+                    *factor *= performance;
                 }
             }
             Learning::Damped { .. } => {
-                self.progress.factor[host as usize] = self.shown(host, 1.0, self.weight());
+                self.progress.factor[host as usize] = shown.factor(1.0, self.weight());
             }
             Learning::Pooled { .. } | Learning::Fitted { .. } => {
                 let weight = self.weight();
-                let mean = self.mean_factor(weight);
-                for host in 0..self.machines.len() as u32 {
-                    self.progress.factor[host as usize] = self.shown(host, mean, weight);
+                let mean = mean_factor(self.shown(), weight);
+                let factors = self.progress.factor.iter_mut().zip(&self.machines);
+                for (factor, machine) in factors {
+                    *factor = machine.shown.factor(mean, weight);
                 }
             }
         }
@@ -119,28 +113,8 @@ impl Rounds {
         }
     }
 
-    /// The factor that a machine has shown, if it is believed to have one for so many seconds before
-    /// it has shown anything.
-    fn shown(&self, host: u32, believed: f64, weight: f64) -> f64 {
-        let machine = &self.machines[host as usize];
-        let real = machine.real_all + weight / believed;
-        let shown = match real > 0.0 {
-            true => (machine.nominal_all + weight) / real,
-            false => believed,
-        };
-        shown.min(machine.factor_max.unwrap_or(f64::INFINITY))
-    }
-
-    /// The mean factor of all machines: each counts as much as it is known, and one that has its
-    /// nominal power counts besides.
-    fn mean_factor(&self, weight: f64) -> f64 {
-        let (mut sum, mut count) = (1.0, 1.0);
-        for machine in self.machines.iter().filter(|m| m.real_all > 0.0) {
-            let known = machine.real_all / (machine.real_all + weight);
-            sum += known * machine.nominal_all / machine.real_all;
-            count += known;
-        }
-        sum / count
+    fn shown(&self) -> impl Iterator<Item = &Shown> {
+        self.machines.iter().map(|machine| &machine.shown)
     }
 
     /// Tells of a judgement, and asks for a plan if it is a loss.
@@ -156,33 +130,8 @@ impl Rounds {
         let mean_weights = match self.policy.learning {
             Learning::LastRound => 0.0,
             Learning::Damped { mean_weights } | Learning::Pooled { mean_weights } => mean_weights,
-            Learning::Fitted { mean_weights } => mean_weights * self.variances_ratio(),
+            Learning::Fitted { mean_weights } => mean_weights * variances_ratio(self.shown()),
         };
         mean_weights * self.setting.mean_weight
-    }
-
-    /// The variance of performances on one machine over the variance of means of machines.
-    fn variances_ratio(&self) -> f64 {
-        let (mut n, mut n_squares, mut sum, mut within, mut between, mut groups) =
-            (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
-        for machine in &self.machines {
-            let [count, performances, squares] = machine.performances;
-            if count > 0.0 {
-                let square = performances * performances / count;
-                n += count;
-                n_squares += count * count;
-                sum += performances;
-                within += (squares - square).max(0.0);
-                between += square;
-                groups += 1.0;
-            }
-        }
-        if n <= 0.0 {
-            return 1.0;
-        }
-        let within = (within + PRIOR * VARIANCE) / (n - groups + PRIOR);
-        let between = (between - sum * sum / n - (groups - 1.0) * within).max(0.0);
-        let between = (between + PRIOR * VARIANCE) / (n - n_squares / n + PRIOR);
-        (within / between).clamp(RATIO_LEAST, RATIO_MOST)
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::engine::Judgement;
 use super::policy::Sizing;
+use super::shown::Shown;
 
 /// The books of one machine. Waiting tasks are kept by their rank, which is their place in the order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,16 +23,8 @@ pub(super) struct Machine {
     pub(super) expected: f64,
     /// Seconds that they took.
     pub(super) real: f64,
-    /// Seconds that all tasks which ended here take at nominal power.
-    pub(super) nominal_all: f64,
-    /// Seconds that they took.
-    pub(super) real_all: f64,
-    /// Tasks that ended here, with the sums of their performances, nominal over real time, and of
-    /// the squares of these.
-    pub(super) performances: [f64; 3],
-    /// The most that its factor can be, because a task runs longer than that would allow; none if
-    /// nothing is overdue.
-    pub(super) factor_max: Option<f64>,
+    /// Its power, as tasks that ended here have shown it.
+    pub(super) shown: Shown,
 }
 
 /// The tasks of one slot.
