@@ -14,6 +14,7 @@ pub mod limits;
 mod links;
 mod on_fault;
 mod order;
+mod policy;
 mod repeat;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use self::check::is_process_name;
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;
+pub use self::policy::Policy;
 pub use self::repeat::{Repeat, Test};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
@@ -114,6 +116,9 @@ pub struct Draft {
     /// The action of the process when an activity has faulted; nothing is said where it does what is usual.
     #[n(10)]
     pub on_fault: Option<OnFault>,
+    /// The rule by which it is planned again; nothing is said where it is the usual one.
+    #[n(11)]
+    pub policy: Option<Policy>,
 }
 
 /// The way of data from activity to activity.

@@ -9,10 +9,12 @@ use model::{
 use crate::attempt::{Log, LogPart, Stream, Tail};
 
 mod history;
+mod rescheduled;
 mod turn;
 mod why;
 
 pub use history::{HISTORY_RECORDS_MAX, HistoryKey, HistoryPage, HistoryRecord};
+pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
 pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
 
@@ -419,6 +421,12 @@ pub struct Status {
     /// The remaining time that nine in ten runs take at most, where enough is known of earlier ones.
     #[n(15)]
     pub left_p90: Option<Span>,
+    /// The last plans that moved activities because of slow machines, the oldest first.
+    #[cbor(n(16), default)]
+    pub rescheduled: Vec<Rescheduled>,
+    /// The number of all such plans.
+    #[cbor(n(17), default)]
+    pub n_rescheduled: u32,
 }
 
 /// The state of an activity.
@@ -585,6 +593,12 @@ pub struct Progress {
     /// The remaining time that nine in ten runs take at most, where enough is known of earlier ones.
     #[n(8)]
     pub left_p90: Option<Span>,
+    /// The last plan that moved activities because of slow machines.
+    #[n(9)]
+    pub rescheduled: Option<Rescheduled>,
+    /// The number of all such plans.
+    #[cbor(n(10), default)]
+    pub n_rescheduled: u32,
 }
 
 /// The progress of a controller.

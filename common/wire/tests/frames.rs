@@ -516,6 +516,8 @@ fn answers() -> Vec<Envelope<Answer>> {
         left: Some(Span::from_secs(3)),
         waiting_for: None,
         left_p90: None,
+        rescheduled: None,
+        n_rescheduled: 0,
     };
     let messages = [
         Answer::Processes(vec![summary]),

@@ -153,6 +153,8 @@ impl Held {
             turn: None,
             left: None,
             left_p90: None,
+            rescheduled: Vec::new(),
+            n_rescheduled: 0,
         }
     }
 
@@ -185,6 +187,8 @@ impl Held {
             running: Vec::new(),
             left: None,
             left_p90: None,
+            rescheduled: None,
+            n_rescheduled: 0,
             waiting_for: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use history::{Key, Record, Seen};
 use machine::Lane;
-use model::{Bytes, GroupId, Plan, ProcessId, ResourceId};
+use model::{Bytes, Entry, GroupId, Plan, ProcessId, ResourceId, Span};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
@@ -168,6 +168,26 @@ pub struct PlanRequest {
     pub basis: u64,
     /// The problem.
     pub request: schedule::Request,
+    /// The entries in force, where the plan is to be compared with them.
+    pub kept: Option<Vec<Entry>>,
+}
+
+impl PlanRequest {
+    /// Makes the plan, and compares it. It takes long, so a shell does it aside from the loop.
+    pub fn answer(&self) -> PlanResult {
+        let makespan = |entries| schedule::kept(&self.request, entries).ok();
+        let result = schedule::plan(&self.request);
+        let compared = match (&self.kept, &result) {
+            (Some(kept), Ok(plan)) => makespan(kept).zip(makespan(&plan.entries)),
+            (None, _) | (_, Err(_)) => None,
+        };
+        PlanResult {
+            process: self.process,
+            basis: self.basis,
+            result,
+            compared,
+        }
+    }
 }
 
 /// A plan that was made.
@@ -179,4 +199,6 @@ pub struct PlanResult {
     pub basis: u64,
     /// The plan, or the reason why there is none.
     pub result: Result<Plan, schedule::Refusal>,
+    /// The makespans of the entries in force and of the plan, counted alike; none where nobody has asked.
+    pub compared: Option<(Span, Span)>,
 }

@@ -49,6 +49,20 @@ pub const REPLAN_AT_ONCE_MAX: usize = 256;
 /// as long as others of it run: several times what it takes to plan one. So a process of 100,000 items that
 /// become known one after another is planned every ten seconds at most.
 pub const REPLAN_EACH: Span = Span(100);
+/// Machines of a process are looked at this often at most, whatever ends there: a look costs some
+/// microseconds for each machine.
+pub const JUDGE_EACH: Span = Span::from_millis(50);
+/// A running activity is overdue this long after its start at the earliest: to start a command takes some
+/// milliseconds on a busy machine.
+pub const OVERDUE_LEAST: Span = Span::from_millis(100);
+/// The time between two plans of a process because of slow machines: longer than most plans take. For a large
+/// process it is [`REPLAN_EACH`] for each of its activities.
+pub const MOVE_EACH: Span = Span::from_millis(200);
+/// Activities move for so much time at least: to take attempts back and send them elsewhere takes a round trip.
+pub const MOVE_GAIN: Span = Span::from_millis(100);
+/// A machine that does not give attempts back for so long keeps them: by then it is suspect, and its activities
+/// are planned again for that reason.
+pub const RETRACT_FOR: Span = Span::from_secs(3);
 /// Slots that other process managers may claim too have been free for so long before a process uses them
 /// beside those that it holds: processes that hold none come first, whoever manages them.
 pub const GROW_SHARED_AFTER: Span = Span::from_secs(1);

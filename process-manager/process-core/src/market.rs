@@ -14,12 +14,14 @@ mod holdings;
 mod inquiry;
 mod limit;
 mod memory;
+mod moving;
 mod overdue;
 mod owners;
 mod planning;
 mod queue;
 mod release;
 mod returns;
+mod rounds;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -27,12 +29,13 @@ mod unplanned;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
+use model::{AttemptId, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
 use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
 use crate::io::Effect;
 use crate::limits;
 use crate::process::Process;
+use crate::record::Rescheduled;
 use crate::step::Step;
 use crate::timer::Timer;
 
@@ -41,10 +44,12 @@ use claim::Claims;
 use growth::Growth;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
+use moving::Move;
 use overdue::Overdue;
 use owners::Owners;
 use queue::{Class, Queue, Turn};
 use returns::Returns;
+use rounds::Rounds;
 use slots::Slots;
 
 /// Offers, and the processes that want slots or hold some.
@@ -67,6 +72,7 @@ pub(crate) struct Market {
     /// Processes that were let past others.
     backfill: Backfill,
     growth: Growth,
+    rounds: Rounds,
     overdue: Option<Overdue>,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
@@ -137,6 +143,10 @@ struct Demand {
     grows_from: Mono,
     /// From when on it may be planned again for items that no plan has, while others of it run.
     again_from: Mono,
+    /// The move that the plan which is being made is for.
+    moves: Option<Move>,
+    /// The reason of the plan that slots are claimed for, if it moves activities.
+    rescheduled: Option<Box<Rescheduled>>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,
@@ -157,6 +167,18 @@ enum Stage {
         n_offers: u64,
         /// True if it may use every slot of every known machine.
         is_whole: bool,
+    },
+    /// One is made, and attempts that it moves are to be given back.
+    Retracting {
+        plan: Box<Plan>,
+        is_estimate: bool,
+        /// Attempts that have neither started nor been given back.
+        awaited: BTreeSet<AttemptId>,
+        /// True if their machines were asked.
+        is_asked: bool,
+        /// When the plan is given up.
+        until: Mono,
+        why: Box<Rescheduled>,
     },
     /// Slots for it are claimed.
     Claiming {
@@ -262,6 +284,7 @@ impl Market {
     pub(crate) fn settle(&mut self, step: &mut Step<'_>, id: ProcessId) {
         step.timers.cancel(Timer::Claim(id));
         self.forget_crowded(id);
+        self.forget_course(step, id);
         self.set_stage(id, Stage::Settled);
     }
 
@@ -314,7 +337,7 @@ impl Market {
                 self.planning.insert(id);
             }
             Stage::Settled => demand.stalled = None,
-            Stage::Claiming { .. } => {}
+            Stage::Retracting { .. } | Stage::Claiming { .. } => {}
         }
         demand.stage = stage;
     }

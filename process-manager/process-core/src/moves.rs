@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::{AttemptId, GroupId, ProcessId, ResourceId};
 use wire::group::{Held, Offer};
 
+use crate::enact::busy::Running;
 use crate::enact::judge::Gone;
 use crate::market::Answered;
 use crate::parts::Parts;
@@ -105,6 +106,10 @@ impl Parts {
     pub(crate) fn machine_down(&mut self, step: &mut Step<'_>, resource: ResourceId) {
         self.machines.down(step, resource);
         self.attempts.machine_down(step, resource);
+        let ids = self.attempts.processes_at(resource);
+        for id in ids.filter(|&id| self.market.is_retracting(id)) {
+            step.marks.mark(id);
+        }
     }
 
     /// A machine that was suspect is there again.
@@ -135,6 +140,16 @@ impl Parts {
         }
         step.marks.want_plans();
         self.take_back(step, resource);
+    }
+
+    /// Attempts that a plan moves are asked back, and it comes into force once they are there.
+    pub(crate) fn move_on(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        for (resource, attempts) in self.market.take_to_retract(step, id) {
+            self.machines.ask_back(resource, attempts);
+            self.take_back(step, resource);
+        }
+        let known = (&self.machines, &self.attempts as &dyn Running);
+        self.market.settle_moves(step, known, id);
     }
 
     /// Asks a machine for the attempts that have not started there.

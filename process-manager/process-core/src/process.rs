@@ -35,8 +35,24 @@ use crate::process::chapters::Changed;
 use crate::process::details::Details;
 use crate::process::index::Index;
 use crate::record;
-use crate::record::{CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, SEMANTICS};
+use crate::record::{
+    CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, Rescheduled, SEMANTICS,
+};
 use crate::tree::{Frame, Transition};
+
+/// Plans that moved activities, as far as they are remembered: users are shown them.
+pub(crate) const RESCHEDULED_MAX: usize = 16;
+
+/// The plans of a process that moved activities because of slow machines.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub(crate) struct Moves {
+    /// The last ones, at most [`RESCHEDULED_MAX`], the oldest first.
+    #[n(0)]
+    pub(crate) last: Vec<Rescheduled>,
+    /// The number of all.
+    #[n(1)]
+    pub(crate) n: u32,
+}
 
 /// One process.
 #[derive(Debug)]
@@ -104,6 +120,9 @@ pub struct ProcessState {
     /// variable.
     #[cbor(n(17), default)]
     pub(crate) of_bodies: BTreeMap<(NodeId, u32), Value>,
+    /// The plans that moved activities because of slow machines; none where there were none.
+    #[n(18)]
+    pub(crate) moves: Option<Moves>,
 }
 
 impl Process {
@@ -247,6 +266,16 @@ impl Process {
     pub(crate) fn names_machine(&self, resource: ResourceId) -> bool {
         let mut machines = self.state.machines.iter();
         machines.any(|(known, _)| *known == resource)
+    }
+
+    /// The last plans that moved activities because of slow machines, the oldest first.
+    pub(crate) fn moves(&self) -> impl DoubleEndedIterator<Item = &Rescheduled> {
+        self.state.moves.iter().flat_map(|moves| &moves.last)
+    }
+
+    /// The number of all such plans.
+    pub(crate) fn n_moves(&self) -> u32 {
+        self.state.moves.as_ref().map_or(0, |moves| moves.n)
     }
 
     /// Returns true if a fault ends only the activities that depend on it.

@@ -75,6 +75,7 @@ impl Parts {
                     self.market.plan_again(step, &self.machines, id);
                 }
                 self.market.note_surplus(step, id);
+                self.move_on(step, id);
                 if self.market.wants_plan(id) {
                     step.marks.want_plans();
                 }

@@ -105,9 +105,13 @@ impl Parts {
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {
+        self.market.watch_started(step, resource, started);
         let mut begun = self.attempts.on_started(step, resource, started);
         self.touch_all(begun.iter().copied());
         begun.dedup();
+        for &id in begun.iter().filter(|&&id| self.market.is_retracting(id)) {
+            step.marks.mark(id);
+        }
         for id in begun {
             let (clients, shown) = self.clients_and_shown();
             clients.notify_watchers(step, shown, id);
@@ -117,6 +121,7 @@ impl Parts {
     fn on_outcomes(&mut self, step: &mut Step<'_>, resource: ResourceId, outcomes: Vec<Outcome>) {
         let attempts = outcomes.iter().map(|outcome| outcome.attempt);
         self.machines.is_answered(resource, attempts);
+        self.market.judge(step, resource, &outcomes);
         observe(step, &self.market, resource, &outcomes);
         let ended = outcomes.iter().map(|outcome| outcome.attempt);
         let is_known = |attempt: &AttemptId| {

@@ -18,6 +18,7 @@ pub(crate) enum Timer {
     Pack,
     Plan(ProcessId),
     Claim(ProcessId),
+    Judge(ProcessId),
     Unacknowledged(ProcessId, ResourceId),
     Stop(ProcessId),
     Release(ProcessId),

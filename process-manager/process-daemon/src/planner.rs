@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use process_core::{Input, PlanRequest, PlanResult};
+use process_core::{Input, PlanRequest};
 use shell::Inbox;
 
 /// The thread and its queue. The core has at most one request for each of its processes
@@ -36,16 +36,11 @@ impl Planner {
             .name("planner".to_owned())
             .spawn(move || {
                 while let Some(request) = theirs.take() {
-                    let result = schedule::plan(&request.request);
-                    if let Err(refusal) = &result {
+                    let made = request.answer();
+                    if let Err(refusal) = &made.result {
                         tracing::info!(process = %request.process, %refusal, "no plan");
                     }
-                    let PlanRequest { process, basis, .. } = *request;
-                    inbox.tell(Input::Planned(Box::new(PlanResult {
-                        process,
-                        basis,
-                        result,
-                    })));
+                    inbox.tell(Input::Planned(Box::new(made)));
                 }
             })?;
         Ok(Planner {

@@ -75,6 +75,8 @@ mod report;
 #[cfg(test)]
 mod rerun;
 #[cfg(test)]
+mod rounds;
+#[cfg(test)]
 mod run_failures;
 mod running_daemon;
 #[cfg(test)]

@@ -30,8 +30,11 @@ impl Observer for Counts {
     fn see(&mut self, _: Mono, seen: &Seen<'_>) -> Result<(), String> {
         match seen {
             Seen::ToActivity(_, ToActivity::Retract(_)) => self.add("asked back"),
-            Seen::ProcessDurable(Stream::Process(_), Event::Replanned(_)) => {
+            Seen::ProcessDurable(Stream::Process(_), Event::Replanned(replanned)) => {
                 self.add("planned again");
+                if replanned.why.is_some() {
+                    self.add("planned again for a slow machine");
+                }
             }
             Seen::ProcessDurable(Stream::Process(_), Event::Ended(ended)) => {
                 match (&ended.outcome.end, &ended.verdict) {

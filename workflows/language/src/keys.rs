@@ -91,6 +91,7 @@ pub(crate) enum Shape {
     RetryOn,
     Truth,
     OnFault,
+    Policy,
 }
 
 const fn key(name: &'static str, shape: Shape, says: &'static str) -> Key {
@@ -159,6 +160,11 @@ pub(crate) const PROCESS: Table = Table {
             "on-fault",
             Shape::OnFault,
             "When an activity has faulted: `finish` what runs, `stop` it, or `continue` with all else",
+        ),
+        key(
+            "policy",
+            Shape::Policy,
+            "Machines slower than planned: `xavantes` moves what has not started, `static` moves nothing",
         ),
         key(
             "priority",

@@ -1,8 +1,8 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
-use model::OnFault;
 use model::limits::{COPIES_MAX, ITEMS_MAX, ITERATIONS_MAX, PRIORITY_MAX};
+use model::{OnFault, Policy};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
@@ -147,6 +147,7 @@ fn shape(shape: Shape) -> Value {
         }),
         Shape::Truth => json!({ "type": "boolean" }),
         Shape::OnFault => json!({ "enum": OnFault::ALL.map(OnFault::name) }),
+        Shape::Policy => json!({ "enum": Policy::ALL.map(Policy::name) }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
             { "enum": ["lost", "timeout"] },

@@ -1,6 +1,5 @@
 //! The effects of managers, and the inputs that reach them from outside.
 
-use process_core::{PlanRequest, PlanResult};
 use wire::attempt::ToActivity;
 use wire::group::{FromGroup, ToGroup};
 
@@ -239,24 +238,14 @@ impl Sim {
                     }
                 }
                 process_core::Effect::Plan(request) => {
-                    let PlanRequest {
-                        process,
-                        basis,
-                        request,
-                    } = *request;
-                    observer.see(self.at, &Seen::Plans(process))?;
-                    let result = schedule::plan(&request);
+                    observer.see(self.at, &Seen::Plans(request.process))?;
+                    let result = Box::new(request.answer());
                     let made = MadePlan {
-                        process,
-                        request: &request,
-                        plan: result.as_ref().ok(),
+                        process: request.process,
+                        request: &request.request,
+                        plan: result.result.as_ref().ok(),
                     };
                     observer.see(self.at, &Seen::HasPlanned(&made))?;
-                    let result = Box::new(PlanResult {
-                        process,
-                        basis,
-                        result,
-                    });
                     let takes = self.random.span(self.setup.works_aside);
                     let epoch = self.processes[manager].epoch;
                     let planned = Happening::Planned {

@@ -4,7 +4,7 @@
 use language::wfformat::Burn;
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
-use wire::client::{ActivityStatus, AttemptStatus, Status, Summary, Totals, Turn};
+use wire::client::{ActivityStatus, AttemptStatus, Rescheduled, Status, Summary, Totals, Turn};
 
 use crate::location::Location;
 use crate::text;
@@ -117,12 +117,26 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
         "order": status.turn.as_ref().map(turn),
         "copies": status.copies,
         "on_fault": status.on_fault.name(),
+        "rescheduled": status.rescheduled.iter().map(|one| rescheduled(one, &machine)).collect::<Json>(),
+        "rescheduled_times": status.n_rescheduled,
         "activity_list": activities,
     });
     if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
         all.extend(more);
     }
     all
+}
+
+/// A plan that moved activities because of a slow machine.
+fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
+    json!({
+        "at": moment(one.at),
+        "machine": machine(one.resource),
+        "power_part": f64::from(one.per_mille) / 1e3,
+        "moved": one.n_moved,
+        "seconds_without": one.before.seconds(),
+        "seconds": one.after.seconds(),
+    })
 }
 
 /// The place of a process in the order of those that wait.

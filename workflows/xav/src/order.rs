@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{Artifact, Definition, Draft, OnFault, ProcessId, ResourceId, Span, SubmitKey};
+use model::{Artifact, Definition, Draft, OnFault, Policy, ProcessId, ResourceId, Span, SubmitKey};
 use shell::Client;
 use wire::client::{Answer, Submit};
 
@@ -28,6 +28,8 @@ pub(crate) struct Order<'a> {
     pub(crate) base: Option<ProcessId>,
     /// Its action on a fault, in place of that of its definition.
     pub(crate) on_fault: Option<OnFault>,
+    /// Its rule for slow machines, in place of that of its definition.
+    pub(crate) policy: Option<Policy>,
     /// The time for which it is kept after its end.
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
@@ -54,9 +56,10 @@ impl Order<'_> {
     /// The submission with this draft, and with files and directories added to a store.
     pub(crate) fn resolved(
         &self,
-        draft: Draft,
+        mut draft: Draft,
         add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
     ) -> Result<Submit, Failure> {
+        draft.policy = self.policy.or(draft.policy);
         let mut values = Vec::new();
         for (name, given) in &self.inputs {
             values.push((name.clone(), given.resolve(add)?));

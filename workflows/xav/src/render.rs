@@ -5,7 +5,7 @@ mod folded;
 pub(crate) use folded::{FOLDED_FROM, counts};
 
 use model::{Definition, Span, Wall};
-use wire::client::{ActivityPhase, ActivityStatus, Phase, Status, Summary, Totals};
+use wire::client::{ActivityPhase, ActivityStatus, AttemptStatus, Phase, Status, Summary, Totals};
 
 use crate::chosen::PAGE;
 use crate::fault::short;
@@ -15,6 +15,9 @@ use crate::text;
 
 /// Activities that a status shows unless all are wanted: a page.
 const ACTIVITIES_MAX: usize = PAGE;
+
+/// Plans made again for slow machines that a status shows.
+const RESCHEDULED_SHOWN: usize = 3;
 
 /// The word for a process that has not ended and that no run has.
 const INTERRUPTED: &str = "interrupted";
@@ -269,6 +272,7 @@ pub(crate) fn status(
         let left = text::left(left, status.left_p90);
         rows.push(vec!["time".to_owned(), format!("about {left}")]);
     }
+    rows.extend(rescheduled(status));
     if let Some(copies) = &status.copies {
         rows.push(vec!["copies".to_owned(), copies.clone()]);
     }
@@ -298,6 +302,29 @@ pub(crate) fn status(
         ));
     }
     text
+}
+
+/// The last plans that moved activities because of slow machines, a row each.
+fn rescheduled(status: &Status) -> Vec<Vec<String>> {
+    let machine = machine_of(status);
+    let n_shown = status.rescheduled.len().min(RESCHEDULED_SHOWN);
+    let n_older = (status.n_rescheduled as usize).saturating_sub(n_shown);
+    let skipped = status.rescheduled.len() - n_shown;
+    let last = status.rescheduled.iter().skip(skipped).map(|one| {
+        let moved = text::count(u64::from(one.n_moved), "activity", "activities");
+        format!(
+            "{}: {} at {} of its power, {moved} moved, {} left instead of {}",
+            text::moment(one.at),
+            machine(one.resource),
+            text::percent(one.per_mille),
+            one.after,
+            one.before
+        )
+    });
+    let older = (n_older > 0).then(|| text::count(n_older as u64, "time before", "times before"));
+    let rows = older.into_iter().chain(last);
+    rows.map(|row| vec!["rescheduled".to_owned(), row])
+        .collect()
 }
 
 fn started(status: &Status) -> String {
@@ -336,7 +363,7 @@ pub(crate) fn rows(
                 false => state_of(activity),
             },
             match (&activity.reused, last) {
-                (None, Some(attempt)) => attempt.attempt.number.to_string(),
+                (None, Some(attempt)) => n_tries(&activity.attempts, attempt).to_string(),
                 (Some(_), _) | (None, None) => "-".to_owned(),
             },
             ended.map_or_else(|| "-".to_owned(), |attempt| text::span(attempt.wall)),
@@ -352,6 +379,17 @@ pub(crate) fn rows(
         ]);
     }
     text::table(&rows)
+}
+
+/// The attempts of an activity up to the last one, but for those that moved before they had started.
+fn n_tries(attempts: &[AttemptStatus], last: &AttemptStatus) -> u32 {
+    let moved = attempts
+        .iter()
+        .filter(|one| one.end.as_deref() == Some("moved"));
+    last.attempt
+        .number
+        .saturating_sub(moved.count() as u32)
+        .max(1)
 }
 
 fn activities(status: &Status, definition: &Definition, is_interrupted: bool, all: bool) -> String {

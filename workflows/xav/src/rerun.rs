@@ -66,6 +66,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         origin,
         base: Some(process),
         on_fault: arguments.ending.on_fault(),
+        policy: arguments.adapting.policy,
         keep,
         store: base.store,
     };

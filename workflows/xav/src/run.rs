@@ -77,6 +77,7 @@ pub(crate) fn order<'a>(
         origin: source.path.display().to_string(),
         base: None,
         on_fault: submission.ending.on_fault(),
+        policy: submission.adapting.policy,
         keep,
         store: None,
     })

@@ -129,6 +129,11 @@ pub(crate) fn bytes(bytes: Bytes) -> String {
     }
 }
 
+/// Thousandths as per cent: `35 %`.
+pub(crate) fn percent(per_mille: u32) -> String {
+    format!("{} %", per_mille.saturating_add(5) / 10)
+}
+
 /// `1 activity`, `2 activities`.
 pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     if n == 1 {

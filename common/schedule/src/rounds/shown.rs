@@ -45,11 +45,11 @@ impl Shown {
         self.most = Some(most);
     }
 
-    /// Lets older evidence count less: all of it together counts as at most so many seconds, so that a machine
-    /// whose load changes is judged by what it does now.
+    /// Lets older evidence count less: all of it together counts as at most so many seconds of nominal time, so
+    /// that a machine whose load changes is judged by what it does now.
     pub fn forget_beyond(&mut self, seconds: f64) {
-        if self.real > seconds {
-            let kept = seconds / self.real;
+        if self.nominal > seconds {
+            let kept = seconds / self.nominal;
             self.nominal *= kept;
             self.real *= kept;
             self.performances = self.performances.map(|sum| sum * kept);

@@ -73,6 +73,8 @@ fn progress(phase: Phase) -> Answer {
         running: Vec::new(),
         left: None,
         left_p90: None,
+        rescheduled: None,
+        n_rescheduled: 0,
         waiting_for: None,
     }))
 }

@@ -151,6 +151,8 @@ pub fn status(process: &Process) -> Status {
         turn: None,
         left: None,
         left_p90: None,
+        rescheduled: process.moves().map(Into::into).collect(),
+        n_rescheduled: process.n_moves(),
     }
 }
 

@@ -230,6 +230,8 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
         left: left.median,
         waiting_for: None,
         left_p90: left.p90,
+        rescheduled: process.moves().last().map(Into::into),
+        n_rescheduled: process.n_moves(),
     }
 }
 

@@ -73,6 +73,7 @@ impl Attempts {
                 .filter(|&activity| known.fits_grants(activity, resource))
                 .filter(|&activity| !known.awaits_recomputation(activity))
                 .filter(|&activity| !grid.files.holds_back(id, activity))
+                .filter(|&activity| !grid.market.holds_back(known, activity))
                 .take(window - n_out)
                 .enumerate();
             let mut is_full = false;

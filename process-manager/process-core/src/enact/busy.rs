@@ -1,7 +1,7 @@
 //! When slots become free that attempts hold: expected from the works of their activities and from
 //! when they started.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, AttemptId, Platform, ProcessId, ResourceId, Span, Wall};
 
@@ -49,12 +49,13 @@ struct Out {
 
 impl Busy {
     /// The ends of what is out now. What has not started runs after what has, in the order of the
-    /// plan.
+    /// plan, but for `movable`.
     pub(crate) fn new(
         process: &Process,
         platform: &Platform,
         works: &Works,
         (running, now): (&dyn Running, Wall),
+        movable: &BTreeSet<ActivityId>,
     ) -> Busy {
         let machines = platform.resources().iter().enumerate();
         let places: BTreeMap<ResourceId, usize> = machines
@@ -67,7 +68,8 @@ impl Busy {
             let power = machine.map_or(1.0, |machine| machine.power);
             let mut slots = vec![Span::ZERO; machine.map_or(0, |machine| machine.slots as usize)];
             let (mut running_there, mut waiting) = (Vec::new(), Vec::new());
-            for attempt in process.out_at(resource) {
+            let out = process.out_at(resource);
+            for attempt in out.filter(|one| !movable.contains(&one.activity)) {
                 let work = works.of(process, attempt.activity).reference_seconds();
                 let started = running.started(attempt);
                 let elapsed = started.map_or(Span::ZERO, |at| now.since(at));

@@ -1,6 +1,6 @@
 //! The scheduling problem of a process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use history::Store;
 use model::{ActivityId, Bytes, Fault, FaultName, Generation, Platform, Source, Span, Wall};
@@ -11,13 +11,15 @@ use crate::enact::works::{Works, sum};
 use crate::process::Process;
 use crate::process::index::has_ended;
 
-/// The planning problem of the whole process. Bytes count only if files cross between machines.
+/// The planning problem of the whole process. Bytes count only if files cross between machines. `movable` was
+/// sent and has not started, and is planned as what was not sent.
 pub(crate) fn problem(
     process: &Process,
     platform: Platform,
     scheduler: SchedulerKind,
     files_cross: bool,
     (out, history): ((&dyn Running, Wall), &Store),
+    movable: &BTreeSet<ActivityId>,
 ) -> schedule::Request {
     let all_bytes = sum(process.all_produced().map(|artifact| artifact.bytes.0));
     let mean_bytes = Bytes(all_bytes / process.index.n_produced.max(1) as u64);
@@ -32,12 +34,12 @@ pub(crate) fn problem(
             (Some(_) | None, _) => bytes,
         },
     );
-    let busy = Busy::new(process, &platform, &works, out);
+    let busy = Busy::new(process, &platform, &works, out, movable);
     schedule::Request {
         graph,
         platform,
         demands: demands(process),
-        placed: placed(process, &busy.ends),
+        placed: placed(process, &busy.ends, movable),
         ready: busy.ready,
         held: Vec::new(),
         generation: Generation(process.state.plan.generation.0 + 1),
@@ -63,7 +65,11 @@ fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes)
 
 /// Activities that have ended or are out, with the machines where their outputs lie or will lie. One that
 /// is to make its files again has to find a place for that.
-fn placed(process: &Process, ends: &BTreeMap<ActivityId, Span>) -> Vec<Placed> {
+fn placed(
+    process: &Process,
+    ends: &BTreeMap<ActivityId, Span>,
+    movable: &BTreeSet<ActivityId>,
+) -> Vec<Placed> {
     let activities = process.definition().activities().iter();
     activities
         .filter_map(|&id| {
@@ -74,7 +80,7 @@ fn placed(process: &Process, ends: &BTreeMap<ActivityId, Span>) -> Vec<Placed> {
                 // What has ended and is made again is there once that has ended.
                 finish: ends.get(&id).copied().unwrap_or_default(),
             };
-            let is_fixed = has_ended(state.phase) || state.is_out();
+            let is_fixed = has_ended(state.phase) || state.is_out() && !movable.contains(&id);
             (is_fixed && !process.wants_recomputation(id)).then_some(placed)
         })
         .collect()

@@ -20,6 +20,11 @@ pub(crate) fn gives_work(process: &Process, history: &Store) -> bool {
 
 /// The work of an activity, where it is given or remembered, or others of its process have ended.
 pub(crate) fn expected(process: &Process, history: &Store, activity: ActivityId) -> Option<Work> {
+    estimated(process, history, activity).or_else(|| seen(process))
+}
+
+/// The work of an activity, where it is given or remembered.
+pub(crate) fn estimated(process: &Process, history: &Store, activity: ActivityId) -> Option<Work> {
     let size = || size_class(process, activity);
     history::known_of(
         process.definition(),
@@ -28,7 +33,6 @@ pub(crate) fn expected(process: &Process, history: &Store, activity: ActivityId)
         activity,
         size,
     )
-    .or_else(|| seen(process))
 }
 
 /// The work of an activity where it is given or remembered, in reference seconds, and how many times as long

@@ -59,11 +59,10 @@ impl Machines {
             .set(Timer::Retract(resource), step.now.mono + limits::REPEAT);
     }
 
-    /// Attempts on a machine are wanted back, though it is trusted.
+    /// Attempts on a machine are wanted back, though it is trusted. Without leases nothing else was noted of it.
     pub(crate) fn ask_back(&mut self, resource: ResourceId, attempts: Vec<AttemptId>) {
-        if let Some(liveness) = self.liveness.get_mut(&resource) {
-            liveness.asked_back.extend(attempts);
-        }
+        let liveness = self.liveness.entry(resource).or_default();
+        liveness.asked_back.extend(attempts);
     }
 
     /// Attempts that a machine may hold for nobody are stopped, again and again until it has answered.

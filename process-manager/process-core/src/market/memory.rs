@@ -1,6 +1,6 @@
 //! Memory of machines that other processes of this manager hold: plans are made around it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Platform, ProcessId};
 use schedule::Held;
@@ -36,7 +36,13 @@ pub(super) fn held_by_others(
             };
             let out = (running, step.now.wall);
             let busy = busy.entry(id).or_insert_with(|| {
-                Busy::new(other, platform, &Works::new(other, step.history), out)
+                Busy::new(
+                    other,
+                    platform,
+                    &Works::new(other, step.history),
+                    out,
+                    &BTreeSet::new(),
+                )
             });
             held.extend(held_at(other, busy, machine.id));
         }

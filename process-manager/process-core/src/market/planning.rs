@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Mono, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId, Span,
+    ActivityId, Entry, Mono, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId,
+    Span,
 };
 use schedule::SchedulerKind;
 use wire::group::Offered;
@@ -43,6 +44,7 @@ impl Market {
         running: &dyn Running,
     ) {
         self.return_for_others(step);
+        self.reschedule(step, machines, running);
         for id in std::mem::take(&mut self.partly_granted) {
             self.plan_on_grants(step, (machines, running), id);
         }
@@ -241,6 +243,36 @@ impl Market {
         resources: Vec<Resource>,
         running: &dyn Running,
     ) -> bool {
+        if let Some(demand) = self.demands.get_mut(&id) {
+            (demand.moves, demand.rescheduled) = (None, None);
+        }
+        self.request(step, id, resources, running, None)
+    }
+
+    /// Requests a plan that is compared with the entries in force.
+    pub(super) fn request_comparison(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        resources: Vec<Resource>,
+        running: &dyn Running,
+        kept: Vec<Entry>,
+    ) -> bool {
+        self.request(step, id, resources, running, Some(kept))
+    }
+
+    fn request(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        mut resources: Vec<Resource>,
+        running: &dyn Running,
+        kept: Option<Vec<Entry>>,
+    ) -> bool {
+        // A machine counts as it has shown itself to this process.
+        for one in &mut resources {
+            one.power *= self.factor(id, one.id);
+        }
         let Some(known) = step.cx.process(id) else {
             return false;
         };
@@ -253,7 +285,15 @@ impl Market {
         let files_cross = step.config.link.is_some();
         let out = (running, step.now.wall);
         let held = held_by_others(step, known, &platform, running);
-        let mut request = problem(known, platform, scheduler, files_cross, (out, step.history));
+        let movable = self.movable(id);
+        let mut request = problem(
+            known,
+            platform,
+            scheduler,
+            files_cross,
+            (out, step.history),
+            &movable,
+        );
         request.held = held;
         let basis = self.next_basis();
         let n_offers = self.n_offers;
@@ -278,15 +318,10 @@ impl Market {
             process: id,
             basis,
             request,
+            kept,
         };
         if is_small {
-            let result = schedule::plan(&asked.request);
-            let made = PlanResult {
-                process: id,
-                basis,
-                result,
-            };
-            self.on_planned(step, made);
+            self.on_planned(step, asked.answer());
         } else {
             step.cx.effect(Effect::Plan(Box::new(asked)));
         }
@@ -298,9 +333,13 @@ impl Market {
     fn scheduler_for(&self, step: &Step<'_>, id: ProcessId, known: &Process) -> SchedulerKind {
         let searches = step.config.scheduler == SchedulerKind::Xavantes;
         let is_single = known.definition().activities().len() == 1;
-        let grows = self.demands.get(&id).is_some_and(|demand| demand.grows);
+        let demand = self.demands.get(&id);
+        let is_soon = demand.is_some_and(|demand| demand.grows || demand.moves.is_some());
         if searches
-            && (is_single || grows || !gives_work(known, step.history) || self.queue.has_others(id))
+            && (is_single
+                || is_soon
+                || !gives_work(known, step.history)
+                || self.queue.has_others(id))
         {
             return SchedulerKind::Best;
         }
@@ -308,11 +347,7 @@ impl Market {
     }
 
     pub(crate) fn on_planned(&mut self, step: &mut Step<'_>, result: PlanResult) {
-        let PlanResult {
-            process: id,
-            basis,
-            result,
-        } = result;
+        let (id, basis) = (result.process, result.basis);
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
@@ -322,7 +357,11 @@ impl Market {
                 n_offers,
                 is_whole,
             } if asked == basis => (n_offers, is_whole),
-            Stage::Planning { .. } | Stage::Settled | Stage::Wanting | Stage::Claiming { .. } => {
+            Stage::Planning { .. }
+            | Stage::Settled
+            | Stage::Wanting
+            | Stage::Retracting { .. }
+            | Stage::Claiming { .. } => {
                 return;
             }
         };
@@ -333,6 +372,10 @@ impl Market {
             self.set_stage(id, Stage::Settled);
             return step.marks.want_plans();
         }
+        if let Some(moves) = demand.moves.take() {
+            return self.on_comparison(step, result, moves);
+        }
+        let result = result.result;
         if std::mem::take(&mut demand.grows) && self.grows_in_vain(step.now.mono, known, &result) {
             self.set_stage(id, Stage::Settled);
             return step.marks.want_plans();
@@ -396,7 +439,9 @@ impl Market {
             }))
         } else {
             let plan = known.plan_with(&plan, step.now.wall);
-            let replanned = Replanned::new(before, &plan, machines, is_estimate);
+            let mut replanned = Replanned::new(before, &plan, machines, is_estimate);
+            let demand = self.demands.get_mut(&id);
+            replanned.why = demand.and_then(|demand| demand.rescheduled.take());
             Event::Replanned(Box::new(replanned))
         };
         let n_activities = known.definition().activities().len() as u64;

@@ -94,6 +94,7 @@ fn plan(bench: &mut Bench) -> PlanResult {
             entries: entries.into(),
             bound: Span(5),
         }),
+        compared: None,
     }
 }
 

@@ -2,10 +2,11 @@
 
 use model::{ActivityId, Fault, Plan, ResourceId, Span, Value, Wall};
 
-use crate::process::Process;
 use crate::process::details::Recalled;
+use crate::process::{Process, RESCHEDULED_MAX};
 use crate::record::{
-    ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Reused, Verdict,
+    ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Rescheduled, Reused,
+    Verdict,
 };
 use crate::tree::Moved;
 
@@ -36,6 +37,9 @@ impl Process {
                 let plan = replanned.plan(&self.state.plan);
                 let expected = replanned.is_estimate.then(|| plan.makespan());
                 self.replan(plan, &replanned.machines, expected);
+                if let Some(why) = &replanned.why {
+                    self.keep_rescheduled(why);
+                }
             }
             Event::Granted { group, holding } => {
                 self.state.holdings.insert(*group, holding.clone());
@@ -100,6 +104,16 @@ impl Process {
         for turn in ready.into_values().flatten() {
             self.queue(turn.activity);
         }
+    }
+
+    /// A plan has moved activities.
+    fn keep_rescheduled(&mut self, why: &Rescheduled) {
+        let moves = self.state.moves.get_or_insert_default();
+        moves.n = moves.n.saturating_add(1);
+        if moves.last.len() == RESCHEDULED_MAX {
+            moves.last.remove(0);
+        }
+        moves.last.push(why.clone());
     }
 
     /// A machine of this name keeps a copy of an activity's outputs; `beside` is the other machine that

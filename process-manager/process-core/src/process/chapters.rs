@@ -178,6 +178,7 @@ impl ProcessState {
             planned_from: self.planned_from,
             expanded: self.expanded[sealed..].to_vec(),
             of_bodies: BTreeMap::new(),
+            moves: self.moves.clone(),
         }
     }
 

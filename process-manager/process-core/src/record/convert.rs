@@ -3,7 +3,7 @@
 use wire::attempt as message;
 use wire::client;
 
-use super::v1::{ActivityPhase, End, Grant, Kept, Log, Outcome, Phase};
+use super::v1::{ActivityPhase, End, Grant, Kept, Log, Outcome, Phase, Rescheduled};
 
 impl From<Phase> for client::Phase {
     fn from(phase: Phase) -> client::Phase {
@@ -29,6 +29,27 @@ impl From<ActivityPhase> for client::ActivityPhase {
             ActivityPhase::Faulted => client::ActivityPhase::Faulted,
             ActivityPhase::Skipped => client::ActivityPhase::Skipped,
             ActivityPhase::Stopped => client::ActivityPhase::Stopped,
+        }
+    }
+}
+
+impl From<&Rescheduled> for client::Rescheduled {
+    fn from(rescheduled: &Rescheduled) -> client::Rescheduled {
+        let &Rescheduled {
+            at,
+            resource,
+            per_mille,
+            n_moved,
+            before,
+            after,
+        } = rescheduled;
+        client::Rescheduled {
+            at,
+            resource,
+            per_mille,
+            n_moved,
+            before,
+            after,
         }
     }
 }

@@ -181,6 +181,7 @@ fn events() -> Vec<Event> {
             removed: vec![activity],
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: false,
+            why: None,
         })),
         Event::Granted {
             group: GroupId::new(1),

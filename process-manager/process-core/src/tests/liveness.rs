@@ -2,6 +2,7 @@
 
 mod files;
 mod leases;
+mod rounds;
 mod stage;
 
 use model::{Epoch, ResourceId, SubmitKey, Wall};

@@ -13,7 +13,7 @@ use super::bench::{controller, draft, ids, leaf, submission};
 use super::paper::{Bench, outcome};
 use crate::parts::Parts;
 use crate::record::{Event, Phase};
-use crate::{Caller, ClientId, Config, Effect, Input, PlanResult, Stream};
+use crate::{Caller, ClientId, Config, Effect, Input, Stream};
 
 const GROUP: GroupId = GroupId::LOCAL;
 const MACHINES: u32 = 4;
@@ -133,16 +133,7 @@ impl World {
                     .extend(attempts.into_iter().map(|one| (to, one.attempt)));
                 None
             }
-            Effect::Plan(request) => {
-                let result = schedule::plan(&request.request);
-                let (process, basis) = (request.process, request.basis);
-                let made = PlanResult {
-                    process,
-                    basis,
-                    result,
-                };
-                Some(Input::Planned(Box::new(made)))
-            }
+            Effect::Plan(request) => Some(Input::Planned(Box::new(request.answer()))),
             Effect::ToGroup(
                 _,
                 ToGroup::Confirm {

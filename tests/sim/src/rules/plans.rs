@@ -80,8 +80,10 @@ fn has_slots(known: &Known, made: &MadePlan<'_>, judged: &mut Judged) -> Result<
     };
     let mut busy: BTreeMap<ResourceId, u32> = BTreeMap::new();
     for (attempt, (_, cores)) in &known.running {
-        // One that is recorded as lost may run on where a machine is silent.
-        let is_out = durable.out.get(&attempt.activity) == Some(attempt);
+        // One that is recorded as lost may run on where a machine is silent. And one that may still be asked
+        // back, since its start was not reported when the plan was asked for, is in the plan itself.
+        let is_out = durable.out.get(&attempt.activity) == Some(attempt)
+            && plan.entry(attempt.activity).is_none();
         if let Some(resource) = durable.sent.get(attempt).filter(|_| is_out) {
             *busy.entry(*resource).or_default() += cores;
         }

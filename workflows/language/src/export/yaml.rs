@@ -123,6 +123,9 @@ impl Writer<'_> {
         if let Some(on_fault) = self.draft.on_fault {
             let _ = writeln!(self.text, "on-fault: {on_fault}");
         }
+        if let Some(policy) = self.draft.policy {
+            let _ = writeln!(self.text, "policy: {policy}");
+        }
         if let Some(priority) = self.draft.priority {
             let _ = writeln!(self.text, "priority: {priority}");
         }

@@ -1,7 +1,9 @@
 //! The keys above the tree: names, inputs, variables, outputs, files.
 
 use model::limits::COPIES_MAX;
-use model::{DataMode, Input, NodeId, OnFault, Output, OutputSource, Type, Value, Variable};
+use model::{
+    DataMode, Input, NodeId, OnFault, Output, OutputSource, Policy, Type, Value, Variable,
+};
 
 use super::{Fields, Pending, Reader};
 use crate::keys::{INPUT, PROCESS, Table, VARIABLE};
@@ -68,6 +70,7 @@ impl Reader<'_, '_> {
         // To keep them is what happens where nothing is said.
         self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
         self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
+        self.draft.policy = fields.get("policy").and_then(|at| self.policy(at));
         self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {
@@ -192,9 +195,16 @@ impl Reader<'_, '_> {
     }
 
     fn on_fault(&mut self, at: Id) -> Option<OnFault> {
-        let wanted = "`finish`, `stop` or `continue`";
+        self.one_of(at, "`finish`, `stop` or `continue`", OnFault::named)
+    }
+
+    fn policy(&mut self, at: Id) -> Option<Policy> {
+        self.one_of(at, "`xavantes` or `static`", Policy::named)
+    }
+
+    fn one_of<T>(&mut self, at: Id, wanted: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         let text = self.text(at, wanted)?;
-        let found = OnFault::named(text);
+        let found = find(text);
         if found.is_none() {
             let message = format!("`{}` where {wanted} is expected", shorten(text));
             self.error(at, message);

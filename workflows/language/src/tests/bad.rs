@@ -87,6 +87,7 @@ files: [../up, /root, a, a]
 data: controllers
 keep-intermediates: maybe
 on-fault: carry on
+policy: statik
 body: { activity: a, run: [a] }
 ";
     let expected = [
@@ -110,6 +111,7 @@ body: { activity: a, run: [a] }
         "12:7: `data: controllers` is part of the language, but this version does not run it",
         "13:21: text where `true` or `false` is expected",
         "14:11: `carry on` where `finish`, `stop` or `continue` is expected",
+        "15:9: `statik` where `xavantes` or `static` is expected",
     ];
     assert_eq!(lines(&refused(text)), expected);
 }

@@ -29,6 +29,7 @@ data: direct
 copies: 1
 keep-intermediates: false
 on-fault: continue
+policy: static
 priority: -7
 body:
   parallel:

@@ -161,6 +161,7 @@ fn example(table: &Table, key: &str) -> String {
             format!("keep-intermediates: false\n{}", activity("cores: 1"))
         }
         ("a process", "on-fault") => format!("on-fault: stop\n{}", activity("cores: 1")),
+        ("a process", "policy") => format!("policy: static\n{}", activity("cores: 1")),
         ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),
         ("a process", _) => activity("cores: 1"),
         ("an input", _) => format!(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::limits::PRIORITY_MAX;
-use model::{OnFault, Span};
+use model::{OnFault, Policy, Span};
 use schedule::SchedulerKind;
 
 use super::{GridChoice, State, Which};
@@ -46,6 +46,8 @@ pub(crate) struct Submission {
     pub(crate) inputs: Vec<String>,
     #[command(flatten)]
     pub(crate) ending: Ending,
+    #[command(flatten)]
+    pub(crate) adapting: Adapting,
 }
 
 /// `xav run`
@@ -116,9 +118,20 @@ pub(crate) struct Rerun {
     #[command(flatten)]
     pub(crate) ending: Ending,
     #[command(flatten)]
+    pub(crate) adapting: Adapting,
+    #[command(flatten)]
     pub(crate) following: Following,
     #[command(flatten)]
     pub(crate) recording: Recording,
+}
+
+/// Options for planning again while it runs.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Adapting {
+    /// The rule for machines that are slower than planned, in place of `policy` in the definition:
+    /// `xavantes` moves what has not started where that pays, `static` moves nothing
+    #[arg(long, value_name = "xavantes|static", value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
 }
 
 /// Options for the effect of a fault, and for keeping the process afterwards.
@@ -169,24 +182,28 @@ pub(crate) struct Recording {
 
 /// An algorithm by its name.
 pub(crate) fn scheduler(name: &str) -> Result<SchedulerKind, String> {
-    SchedulerKind::named(name).ok_or_else(|| {
-        let names = SchedulerKind::ALL.map(|kind| kind.scheduler().name());
-        match text::nearest(name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are {}", names.join(", ")),
-        }
-    })
+    let names = SchedulerKind::ALL.map(|kind| kind.scheduler().name());
+    SchedulerKind::named(name).ok_or_else(|| unknown(name, &names))
 }
 
 /// The action on a fault, by its name.
 fn on_fault(name: &str) -> Result<OnFault, String> {
-    OnFault::named(name).ok_or_else(|| {
-        let names = OnFault::ALL.map(OnFault::name);
-        match text::nearest(name, names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are {}", names.join(", ")),
-        }
-    })
+    let names = OnFault::ALL.map(OnFault::name);
+    OnFault::named(name).ok_or_else(|| unknown(name, &names))
+}
+
+/// The rule for slow machines, by its name.
+fn policy(name: &str) -> Result<Policy, String> {
+    let names = Policy::ALL.map(Policy::name);
+    Policy::named(name).ok_or_else(|| unknown(name, &names))
+}
+
+/// The message for a name that is none of these.
+fn unknown(name: &str, names: &[&'static str]) -> String {
+    match text::nearest(name, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("there are {}", names.join(", ")),
+    }
 }
 
 /// A length of time as definitions write it.

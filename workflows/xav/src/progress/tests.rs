@@ -41,6 +41,8 @@ fn progress(n_running: u32) -> Progress {
         left: Some(Span::from_secs(90)),
         waiting_for: None,
         left_p90: None,
+        rescheduled: None,
+        n_rescheduled: 0,
     }
 }
 

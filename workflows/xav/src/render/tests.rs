@@ -77,6 +77,8 @@ fn completed(phase: Phase) -> Status {
         turn: None,
         left: None,
         left_p90: None,
+        rescheduled: Vec::new(),
+        n_rescheduled: 0,
     }
 }
 

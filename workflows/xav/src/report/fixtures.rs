@@ -123,6 +123,8 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         turn: None,
         left: None,
         left_p90: None,
+        rescheduled: Vec::new(),
+        n_rescheduled: 0,
     }
 }
 

@@ -116,6 +116,8 @@ fn progress(revision: u64, phase: Phase) -> Answer {
         running: Vec::new(),
         left: None,
         left_p90: None,
+        rescheduled: None,
+        n_rescheduled: 0,
         waiting_for: None,
     }))
 }

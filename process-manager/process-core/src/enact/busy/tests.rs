@@ -78,7 +78,13 @@ fn platform(slots: u32, power: f64) -> Platform {
 fn busy(bench: &Bench, platform: &Platform, running: &dyn Running) -> Busy {
     let known = bench.process();
     let works = Works::new(known, &history::Store::default());
-    Busy::new(known, platform, &works, (running, bench.now.wall))
+    Busy::new(
+        known,
+        platform,
+        &works,
+        (running, bench.now.wall),
+        &BTreeSet::new(),
+    )
 }
 
 fn seconds_ago(bench: &Bench, seconds: u64) -> Wall {
@@ -140,6 +146,7 @@ fn what_runs_is_in_the_problem_at_its_place_and_until_its_end() {
         schedule::SchedulerKind::Heft,
         false,
         ((&started, bench.now.wall), &history::Store::default()),
+        &BTreeSet::new(),
     );
     let plan = schedule::plan(&asked).unwrap();
     let entry = plan.entry(ActivityId(2)).unwrap();
@@ -154,6 +161,7 @@ fn what_runs_is_in_the_problem_at_its_place_and_until_its_end() {
         schedule::SchedulerKind::Heft,
         false,
         ((&started, bench.now.wall), &history::Store::default()),
+        &BTreeSet::new(),
     );
     let plan = schedule::plan(&asked).unwrap();
     let entry = plan.entry(ActivityId(2)).unwrap();
@@ -184,6 +192,7 @@ fn what_is_out_at_a_machine_that_plans_leave_out_ends_too() {
         &only_two.unwrap(),
         &Works::new(known, &history::Store::default()),
         (&Idle, bench.now.wall),
+        &BTreeSet::new(),
     );
     assert_eq!(busy.ready, [] as [Vec<Span>; 0]);
     assert_eq!(busy.ends[&ActivityId(1)], Span::from_secs(10));

@@ -266,6 +266,7 @@ fn a_process_whose_rest_fits_nowhere_holds_up_nobody_with_its_slots() {
             activity: model::ActivityId(1),
             misfit: "needs a machine with a label".to_owned(),
         }),
+        compared: None,
     };
     market.on_planned(&mut bench.step(), refused);
     bench.now.mono = bench.now.mono + limits::STALLED_AFTER;

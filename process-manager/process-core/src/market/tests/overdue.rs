@@ -143,12 +143,7 @@ fn plan_as_asked(bench: &mut Bench, market: &mut Market) {
 }
 
 fn give_plan(bench: &mut Bench, market: &mut Market, asked: &PlanRequest) {
-    let made = PlanResult {
-        process: ID,
-        basis: asked.basis,
-        result: schedule::plan(&asked.request),
-    };
-    market.on_planned(&mut bench.step(), made);
+    market.on_planned(&mut bench.step(), asked.answer());
 }
 
 fn granted_slots(slots: u32) -> FromGroup {

@@ -61,6 +61,32 @@ pub struct Replanned {
     /// True if its times rest on works that were given or learned.
     #[n(5)]
     pub is_estimate: bool,
+    /// The reason, where a machine is not as fast as was planned.
+    #[n(6)]
+    pub why: Option<Box<Rescheduled>>,
+}
+
+/// The reason of a plan that moves activities because a machine is not as fast as was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Rescheduled {
+    /// When it was decided.
+    #[n(0)]
+    pub at: Wall,
+    /// The machine.
+    #[n(1)]
+    pub resource: ResourceId,
+    /// Thousandths of its nominal power that it has shown.
+    #[n(2)]
+    pub per_mille: u32,
+    /// Activities that get another machine.
+    #[n(3)]
+    pub n_moved: u32,
+    /// The time that the rest would have taken with everything where it was...
+    #[n(4)]
+    pub before: Span,
+    /// ...and that it takes by the new plan.
+    #[n(5)]
+    pub after: Span,
 }
 
 impl Replanned {
@@ -80,6 +106,7 @@ impl Replanned {
             removed: old.filter(|&one| plan.entry(one).is_none()).collect(),
             machines,
             is_estimate,
+            why: None,
         }
     }
 

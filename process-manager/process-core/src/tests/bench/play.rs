@@ -8,7 +8,7 @@ use wire::attempt::{Checked, Copy, End, FromActivity, ToActivity};
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 
 use super::{Bench, GROUP, MACHINE};
-use crate::{Effect, Input, PlanResult, ProcessManager, State, Stream};
+use crate::{Effect, Input, ProcessManager, State, Stream};
 
 /// The answer of a group manager that has granted what the process manager has recorded.
 pub(in crate::tests) fn confirmed(
@@ -271,13 +271,7 @@ impl Bench {
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
                 self.planned_for.push(request.process);
-                let result = schedule::plan(&request.request);
-                let (process, basis) = (request.process, request.basis);
-                self.give(Input::Planned(Box::new(PlanResult {
-                    process,
-                    basis,
-                    result,
-                })));
+                self.give(Input::Planned(Box::new(request.answer())));
             }
         }
     }

@@ -14,7 +14,7 @@ use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup};
 use crate::Caller;
 use crate::record::Event;
 use crate::tests::bench::{controller, draft, edit, ids, leaf, submission};
-use crate::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::{ClientId, Effect, Input, Stream};
 use crate::{Config, ProcessManager};
 
 pub(super) const A: GroupId = GroupId::new(1);
@@ -154,14 +154,7 @@ impl World {
                 }
             }
             Effect::Plan(request) => {
-                let result = schedule::plan(&request.request);
-                let (process, basis) = (request.process, request.basis);
-                let planned = PlanResult {
-                    process,
-                    basis,
-                    result,
-                };
-                self.give(Input::Planned(Box::new(planned)));
+                self.give(Input::Planned(Box::new(request.answer())));
             }
             Effect::Foreign(group, machine) => self.log.push(format!("{group} names {machine:#}")),
             Effect::ToActivity(_, ToActivity::Attach { .. })

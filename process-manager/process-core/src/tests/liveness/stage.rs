@@ -14,7 +14,7 @@ use crate::Caller;
 use crate::record::{Event, Verdict};
 use crate::tests::bench::play::{confirmed, returned};
 use crate::tests::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
-use crate::{ClientId, Effect, Input, PlanResult, Stream};
+use crate::{ClientId, Effect, Input, Stream};
 use crate::{Config, ProcessManager};
 
 /// The epoch of both machines.
@@ -229,14 +229,7 @@ impl Stage {
             Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {}
             Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
-                let result = schedule::plan(&request.request);
-                let (process, basis) = (request.process, request.basis);
-                let planned = PlanResult {
-                    process,
-                    basis,
-                    result,
-                };
-                self.give(Input::Planned(Box::new(planned)));
+                self.give(Input::Planned(Box::new(request.answer())));
             }
         }
     }

@@ -1,0 +1,27 @@
+//! Plans that moved activities while a process ran.
+
+use minicbor::{Decode, Encode};
+use model::{ResourceId, Span, Wall};
+
+/// A plan that moved activities because a machine is not as fast as was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Rescheduled {
+    /// When it was decided.
+    #[n(0)]
+    pub at: Wall,
+    /// The machine.
+    #[n(1)]
+    pub resource: ResourceId,
+    /// Thousandths of its nominal power that it has shown.
+    #[n(2)]
+    pub per_mille: u32,
+    /// Activities that got another machine.
+    #[n(3)]
+    pub n_moved: u32,
+    /// The time that the rest would have taken with everything where it was.
+    #[n(4)]
+    pub before: Span,
+    /// The time that it takes by that plan.
+    #[n(5)]
+    pub after: Span,
+}

@@ -1,0 +1,349 @@
+//! Rounds: machines are judged by the time that activities took there, as soon as one ends or runs longer than
+//! expected. Where they are not as fast beside each other as the plan in force counts on, what has not started
+//! is planned again ([`super::moving`]).
+//!
+//! ```text
+//!   an attempt ended, or is overdue --> shown power of its machine --> as planned? --yes--> nothing
+//!                                                                          | no
+//!                                     [`Market::reschedule`] asks for a plan
+//! ```
+//! [`schedule::rounds`] is the engine of the published experiments, with a fixed graph and fixed machines. A
+//! process that grows, and machines that come and go, have the market's own plans; what the two share is what
+//! a machine has shown ([`Shown`]) and the policy's figures.
+//!
+//! Nothing is judged that nobody has estimated, and all of it is volatile: a restart begins again with the
+//! nominal powers. Only where the machines of a process are two or more is anything noted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use history::Store;
+use model::{ActivityId, Mono, Policy, ProcessId, ResourceId, Span};
+use schedule::rounds::{Shown, THRESHOLD, mean_factor, variances_ratio};
+use wire::attempt::{End, Outcome, Started};
+
+use super::Market;
+use crate::enact::works::estimated;
+use crate::limits;
+use crate::process::Process;
+use crate::record::Phase;
+use crate::step::Step;
+use crate::timer::Timer;
+
+/// Mean activities that a machine is given in advance, as if it had run them as all machines together run
+/// theirs: [`schedule::rounds::Policy::xavantes`], and docs/rounds.md for what it is worth.
+const MEAN_WEIGHTS: f64 = 3.0;
+
+/// Mean activities on each slot that the evidence about a machine counts for at most: what it has shown before
+/// says nothing of a load that came since. With fewer, each activity that takes longer by chance would tell.
+const MEMORY: f64 = 4.0;
+
+/// The bounds of a power beside the nominal one, so that no planned time is out of reach.
+const FACTOR_LEAST: f64 = 1e-3;
+const FACTOR_MOST: f64 = 1e3;
+
+/// The judgements of machines, by process.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    courses: BTreeMap<ProcessId, Course>,
+    /// Processes whose machines are not as the plan in force counts on.
+    pub(super) wanted: BTreeSet<ProcessId>,
+}
+
+/// The machines of one process.
+#[derive(Debug, Default)]
+struct Course {
+    shown: BTreeMap<ResourceId, Shown>,
+    /// The powers beside each other that the last plan was asked for with: the factor of each machine over
+    /// the mean of all.
+    planned: BTreeMap<ResourceId, f64>,
+    running: BTreeMap<ActivityId, Running>,
+    /// The seconds of nominal time of the activities judged so far, and their number.
+    nominal: f64,
+    n: u32,
+    /// The next look at what is shown, and the next question.
+    look_from: Mono,
+    ask_from: Mono,
+    /// Plans in a row that did not pay.
+    n_declined: u32,
+}
+
+/// An attempt that runs.
+#[derive(Debug)]
+struct Running {
+    resource: ResourceId,
+    since: Mono,
+    /// The seconds that it takes at the nominal power of its machine.
+    nominal: f64,
+    /// When it is judged if it still runs then.
+    due: Mono,
+}
+
+/// A machine that is slow, and its power beside the nominal one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slow {
+    pub(super) resource: ResourceId,
+    pub(super) factor: f64,
+}
+
+impl Course {
+    /// The seconds of nominal time that a machine is given in advance.
+    fn weight(&self) -> f64 {
+        let mean = self.nominal / f64::from(self.n.max(1));
+        MEAN_WEIGHTS * variances_ratio(self.shown.values()) * mean
+    }
+
+    /// The factor of each machine that has shown something, and that of all others.
+    fn factors(&self) -> (BTreeMap<ResourceId, f64>, f64) {
+        let weight = self.weight();
+        let mean = mean_factor(self.shown.values(), weight);
+        let factor = |shown: &Shown| shown.factor(mean, weight).clamp(FACTOR_LEAST, FACTOR_MOST);
+        let shown = self.shown.iter();
+        let factors = shown.map(|(&resource, shown)| (resource, factor(shown)));
+        (factors.collect(), mean.clamp(FACTOR_LEAST, FACTOR_MOST))
+    }
+
+    /// The machines that are faster or slower beside the others than planned.
+    fn changed(&self) -> impl Iterator<Item = ResourceId> {
+        let (factors, mean) = self.factors();
+        let changed = factors.into_iter().filter(move |(resource, factor)| {
+            let planned = self.planned.get(resource).copied().unwrap_or(1.0);
+            let ratio = factor / mean / planned;
+            !(1.0 / (1.0 + THRESHOLD)..=1.0 + THRESHOLD).contains(&ratio)
+        });
+        changed.map(|(resource, _)| resource)
+    }
+
+    /// An activity of so many seconds of nominal time is judged.
+    fn count(&mut self, nominal: f64) {
+        self.nominal += nominal;
+        self.n = self.n.saturating_add(1);
+    }
+}
+
+impl Market {
+    /// Attempts have started, and are judged if they run longer than expected.
+    pub(crate) fn watch_started(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: ResourceId,
+        started: &[Started],
+    ) {
+        for one in started {
+            let id = one.attempt.process;
+            let Some(known) = step
+                .cx
+                .process(id)
+                .filter(|known| known.is_out(one.attempt))
+            else {
+                continue;
+            };
+            if !is_judged(known) {
+                continue;
+            }
+            let activity = one.attempt.activity;
+            let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
+                continue;
+            };
+            let course = self.rounds.courses.entry(id).or_default();
+            let (factors, mean) = course.factors();
+            let factor = factors.get(&resource).copied().unwrap_or(mean);
+            let late = Span::from_seconds_up((1.0 + THRESHOLD) * nominal / factor);
+            let due = step.now.mono + late.max(limits::OVERDUE_LEAST);
+            let running = Running {
+                resource,
+                since: step.now.mono,
+                nominal,
+                due,
+            };
+            course.running.insert(activity, running);
+            step.timers.set_by(Timer::Judge(id), due);
+        }
+    }
+
+    /// Judges a machine by what has ended there, before it is recorded or remembered.
+    pub(crate) fn judge(
+        &mut self,
+        step: &mut Step<'_>,
+        resource: ResourceId,
+        outcomes: &[Outcome],
+    ) {
+        let mut judged = BTreeSet::new();
+        for outcome in outcomes {
+            let (id, activity) = (outcome.attempt.process, outcome.attempt.activity);
+            let Some(known) = step
+                .cx
+                .process(id)
+                .filter(|one| one.is_out(outcome.attempt))
+            else {
+                continue;
+            };
+            if !is_judged(known) {
+                continue;
+            }
+            let slots = f64::from(known.granted(resource).max(1));
+            let ran = self.rounds.courses.get_mut(&id);
+            let ran = ran.and_then(|course| course.running.remove(&activity));
+            if outcome.end != End::Completed || outcome.wall == Span::ZERO {
+                continue;
+            }
+            let nominal = ran.map(|ran| ran.nominal);
+            let nominal = nominal.or_else(|| self.nominal(known, step.history, activity, resource));
+            let Some(nominal) = nominal else {
+                continue;
+            };
+            let course = self.rounds.courses.entry(id).or_default();
+            course.count(nominal);
+            let mean = course.nominal / f64::from(course.n);
+            let shown = course.shown.entry(resource).or_default();
+            shown.ended(nominal, outcome.wall.seconds());
+            shown.forget_beyond(MEMORY * slots * mean.max(nominal));
+            judged.insert(id);
+        }
+        for id in judged {
+            self.look(step, id);
+        }
+    }
+
+    /// Judges machines whose activities run longer than expected.
+    pub(crate) fn judge_overdue(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        self.end_moves(step, id);
+        let is_out = |activity: ActivityId| {
+            let known = step.cx.process(id);
+            known.is_some_and(|known| is_judged(known) && known.activity(activity).is_out())
+        };
+        let Some(course) = self.rounds.courses.get_mut(&id) else {
+            return;
+        };
+        course.running.retain(|&activity, _| is_out(activity));
+        let mut overdue: BTreeMap<ResourceId, (f64, f64)> = BTreeMap::new();
+        for running in course.running.values_mut() {
+            if running.due > step.now.mono {
+                continue;
+            }
+            let elapsed = step.now.mono.since(running.since);
+            let (nominal, real) = overdue.entry(running.resource).or_default();
+            *nominal += running.nominal;
+            *real += elapsed.seconds();
+            // The next look is worth it when it has taken twice as long.
+            running.due = running.since + elapsed + elapsed;
+        }
+        for (resource, (nominal, elapsed)) in overdue {
+            // One that has never ended there is all that the mean weight rests on.
+            if course.n == 0 {
+                course.count(nominal);
+            }
+            let weight = course.weight();
+            let shown = course.shown.entry(resource).or_default();
+            shown.overdue(nominal, elapsed, weight);
+        }
+        if let Some(next) = course.running.values().map(|running| running.due).min() {
+            step.timers.set_by(Timer::Judge(id), next);
+        }
+        self.look(step, id);
+    }
+
+    /// Looks whether the machines of a process are as its plan counts on.
+    fn look(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let now = step.now.mono;
+        let Some(course) = self.rounds.courses.get_mut(&id) else {
+            return;
+        };
+        if course.look_from > now {
+            return step.timers.set_by(Timer::Judge(id), course.look_from);
+        }
+        course.look_from = now + limits::JUDGE_EACH;
+        if course.changed().next().is_none() {
+            self.rounds.wanted.remove(&id);
+        } else if course.ask_from > now {
+            step.timers.set_by(Timer::Judge(id), course.ask_from);
+        } else {
+            self.rounds.wanted.insert(id);
+            step.marks.want_plans();
+        }
+    }
+
+    /// A plan is asked for with the powers that are known now. Returns the machine that is furthest from what
+    /// was planned, and all slow ones; none where all are as planned.
+    pub(super) fn note_asked(
+        &mut self,
+        now: Mono,
+        known: &Process,
+    ) -> Option<(Slow, BTreeSet<ResourceId>)> {
+        let course = self.rounds.courses.get_mut(&known.id())?;
+        let (factors, mean) = course.factors();
+        let changed: BTreeSet<ResourceId> = course.changed().collect();
+        let deviation = |factor: f64| (factor / mean).ln().abs();
+        let furthest = factors.iter().filter(|(one, _)| changed.contains(one));
+        let furthest =
+            furthest.max_by(|one, other| deviation(*one.1).total_cmp(&deviation(*other.1)));
+        let furthest = furthest.map(|(&resource, &factor)| Slow { resource, factor })?;
+        let slow = factors
+            .iter()
+            .filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
+        let slow = slow.map(|(&resource, _)| resource).collect();
+        course.planned = factors
+            .iter()
+            .map(|(&one, factor)| (one, factor / mean))
+            .collect();
+        let n_activities = known.definition().activities().len() as u64;
+        let each = limits::REPLAN_EACH.0.saturating_mul(n_activities);
+        let wait = limits::MOVE_EACH.0.max(each);
+        course.ask_from = now + Span(wait.saturating_mul(1 << course.n_declined.min(6)));
+        Some((furthest, slow))
+    }
+
+    /// The plan that was asked for is kept, or does not pay: after each that does not, the next question waits
+    /// twice as long.
+    pub(super) fn note_answered(&mut self, id: ProcessId, pays: bool) {
+        if let Some(course) = self.rounds.courses.get_mut(&id) {
+            course.n_declined = if pays {
+                0
+            } else {
+                course.n_declined.saturating_add(1)
+            };
+        }
+    }
+
+    /// The power of a machine beside its nominal one, as the activities of a process have shown it.
+    pub(super) fn factor(&self, id: ProcessId, resource: ResourceId) -> f64 {
+        let Some(course) = self.rounds.courses.get(&id) else {
+            return 1.0;
+        };
+        let (factors, mean) = course.factors();
+        factors.get(&resource).copied().unwrap_or(mean)
+    }
+
+    /// A process judges nothing any more.
+    pub(super) fn forget_course(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        if self.rounds.courses.remove(&id).is_some() {
+            step.timers.cancel(Timer::Judge(id));
+        }
+        self.rounds.wanted.remove(&id);
+    }
+
+    /// The seconds that an activity takes at the nominal power of a machine; none where nobody has estimated it.
+    fn nominal(
+        &self,
+        known: &Process,
+        history: &Store,
+        activity: ActivityId,
+        resource: ResourceId,
+    ) -> Option<f64> {
+        let power = self.power(resource)?;
+        let work = estimated(known, history, activity)?.reference_seconds();
+        (work > 0.0 && power > 0.0).then_some(work / power)
+    }
+}
+
+/// Returns true if the machines of a process are judged: it runs, wants that, and has several.
+fn is_judged(known: &Process) -> bool {
+    let policy = known.definition().draft().policy.unwrap_or_default();
+    let several = || {
+        known
+            .grants()
+            .filter(|grant| grant.slots > 0)
+            .nth(1)
+            .is_some()
+    };
+    policy == Policy::Xavantes && known.phase() == Phase::Running && several()
+}

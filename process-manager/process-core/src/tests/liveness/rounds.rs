@@ -1,0 +1,306 @@
+//! Machines that are slower than planned: what has not started there goes elsewhere.
+
+use std::collections::BTreeMap;
+
+use model::{ActivityId, AttemptId, Bytes, Draft, NodeKind, Policy, Span, Wall, Work};
+use wire::attempt::{End, FromActivity, Outcome, Started};
+
+use super::stage::Stage;
+use crate::Stream;
+use crate::process::Process;
+use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf};
+
+/// A step of the play.
+const STEP: Span = Span::from_millis(50);
+
+/// Activities side by side, of so many milliseconds each.
+fn wide(n: u32, millis: u64) -> Draft {
+    let children: Vec<u32> = (1..=n).collect();
+    let mut nodes = vec![controller(NodeKind::Parallel {
+        children: ids(&children),
+        links: Vec::new(),
+    })];
+    for id in 1..=n {
+        let mut node = leaf(&format!("a{id}"));
+        edit(&mut node, |activity| {
+            activity.work = Some(Work(millis * 1_000))
+        });
+        nodes.push(node);
+    }
+    draft(nodes)
+}
+
+/// Machines of one slot that run what they are sent, in order, and give back what has not started.
+struct Play {
+    stage: Stage,
+    /// How fast each runs at a time: parts of its nominal power.
+    speed: Box<dyn Fn(u32, Span) -> f64>,
+    queues: BTreeMap<u32, Vec<AttemptId>>,
+    /// What runs on each machine, and the work that is left of it, in nominal seconds.
+    running: BTreeMap<u32, (AttemptId, Wall, f64)>,
+    /// The machine on which each activity has ended.
+    ended: BTreeMap<ActivityId, u32>,
+    work: f64,
+    /// True if machines do not answer requests to give back.
+    is_deaf: bool,
+    passed: Span,
+}
+
+impl Play {
+    fn new(draft: Draft, millis: u64, speed: impl Fn(u32, Span) -> f64 + 'static) -> Play {
+        Play {
+            stage: Stage::new(draft),
+            speed: Box::new(speed),
+            queues: BTreeMap::new(),
+            running: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            work: millis as f64 / 1e3,
+            is_deaf: false,
+            passed: Span::ZERO,
+        }
+    }
+
+    fn process(&self) -> &Process {
+        let state = self
+            .stage
+            .drive
+            .states()
+            .get(Stream::Process(KEY.process()));
+        state
+            .and_then(|state| state.process())
+            .expect("it is there")
+    }
+
+    /// Takes in what was sent to machines since the last look.
+    fn take_messages(&mut self) {
+        for line in std::mem::take(&mut self.stage.log) {
+            let mut words = line.split(' ');
+            let machine = words
+                .next()
+                .and_then(|name| name.strip_prefix('r'))
+                .unwrap();
+            let machine: u32 = machine.parse().unwrap();
+            let verb = words.next().unwrap();
+            let attempts: Vec<AttemptId> = match verb {
+                "send" | "retract" => words.map(attempt).collect(),
+                _ => continue,
+            };
+            let queue = self.queues.entry(machine).or_default();
+            if verb == "send" {
+                queue.extend(attempts);
+                continue;
+            }
+            if self.is_deaf {
+                continue;
+            }
+            let waiting = |one: &AttemptId| queue.contains(one);
+            let given: Vec<AttemptId> = attempts.into_iter().filter(waiting).collect();
+            queue.retain(|one| !given.contains(one));
+            self.stage.hear(machine, FromActivity::Retracted(given));
+        }
+    }
+
+    fn step(&mut self) {
+        self.take_messages();
+        for machine in 0..2 {
+            let queue = self.queues.entry(machine).or_default();
+            if !self.running.contains_key(&machine) && !queue.is_empty() {
+                let attempt = queue.remove(0);
+                let at = self.stage.now.wall;
+                self.running.insert(machine, (attempt, at, self.work));
+                let started = Started {
+                    attempt,
+                    pid: 9,
+                    at,
+                };
+                self.stage
+                    .hear(machine, FromActivity::Started(vec![started]));
+            }
+        }
+        let before = std::mem::take(&mut self.stage.log);
+        self.stage.now.mono = self.stage.now.mono + STEP;
+        self.stage.now.wall = self.stage.now.wall + STEP;
+        self.stage.log = before;
+        self.stage.drive.wake(self.stage.now);
+        self.stage.carry_out();
+        self.stage.renew(0, 0);
+        self.stage.renew(1, 0);
+        self.passed = self.passed + STEP;
+        for machine in 0..2 {
+            let speed = (self.speed)(machine, self.passed);
+            let Some((attempt, at, left)) = self.running.get_mut(&machine) else {
+                continue;
+            };
+            *left -= STEP.seconds() * speed;
+            if *left < 1e-9 {
+                let (attempt, at) = (*attempt, *at);
+                self.running.remove(&machine);
+                self.ended.insert(attempt.activity, machine);
+                let wall = self.stage.now.wall.since(at);
+                self.stage.hear(
+                    machine,
+                    FromActivity::Outcomes(vec![completed(attempt, at, wall)]),
+                );
+            }
+        }
+    }
+
+    /// Plays until all activities have ended. Returns the seconds that it took.
+    fn to_the_end(&mut self, n: usize) -> f64 {
+        while self.ended.len() < n {
+            self.step();
+            assert!(self.passed < Span::from_secs(600), "{:?}", self.ended);
+        }
+        self.passed.seconds()
+    }
+}
+
+/// `a3#1`, an attempt.
+fn attempt(name: &str) -> AttemptId {
+    let (activity, number) = name[1..].split_once('#').unwrap();
+    AttemptId {
+        process: KEY.process(),
+        activity: ActivityId(activity.parse().unwrap()),
+        number: number.parse().unwrap(),
+    }
+}
+
+fn completed(attempt: AttemptId, started: Wall, wall: Span) -> Outcome {
+    Outcome {
+        attempt,
+        end: End::Completed,
+        started,
+        wall,
+        cpu: Span::ZERO,
+        peak_memory: Bytes::ZERO,
+        exit_code: Some(0),
+        pid: 9,
+        outputs: Vec::new(),
+        stdout: None,
+        stderr: None,
+        log: None,
+    }
+}
+
+#[test]
+fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
+    // The first command on machine 0 stands still for 14 s.
+    let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));
+    let mut play = Play::new(wide(12, 1_000), 1_000, stalls);
+    let took = play.to_the_end(12);
+    assert!(took < 15.5, "{took}");
+    let there = play.ended.values().filter(|&&machine| machine == 0).count();
+    assert_eq!(there, 1, "{:?}", play.ended);
+    // Nothing ran twice.
+    let known = play.process();
+    assert!(
+        known
+            .definition()
+            .activities()
+            .iter()
+            .all(|&one| known.activity(one).n_lost == 0)
+    );
+    assert!(known.n_moves() > 0);
+    let why = known.moves().next().expect("something has moved");
+    assert_eq!(why.resource.number, 0);
+    assert!(
+        why.per_mille < 1_000 && why.n_moved > 0 && why.after < why.before,
+        "{why:?}"
+    );
+
+    let still = Draft {
+        policy: Some(Policy::Static),
+        ..wide(12, 1_000)
+    };
+    let mut play = Play::new(still, 1_000, stalls);
+    let took = play.to_the_end(12);
+    assert!(took > 19.0, "{took}");
+    assert_eq!(play.process().n_moves(), 0);
+}
+
+#[test]
+fn a_machine_at_half_its_power_gets_half_as_much() {
+    let halved = |machine: u32, at: Span| match machine == 0 && at > Span::from_secs(6) {
+        true => 0.5,
+        false => 1.0,
+    };
+    let mut play = Play::new(wide(80, 500), 500, halved);
+    let took = play.to_the_end(80);
+    // 6 s at full power, then 28 s of work at one and a half.
+    assert!(took < 1.08 * (6.0 + 28.0 / 1.5), "{took}");
+    let mut still = wide(80, 500);
+    still.policy = Some(Policy::Static);
+    let took_still = Play::new(still, 500, halved).to_the_end(80);
+    assert!(took < 0.8 * took_still, "{took} {took_still}");
+}
+
+#[test]
+fn activities_that_were_sent_and_have_not_started_move_too() {
+    // Short ones are sent many at a time.
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.2 } else { 1.0 };
+    let mut play = Play::new(wide(60, 200), 200, slow);
+    let took = play.to_the_end(60);
+    assert!(took < 1.15 * 12.0 / 1.2, "{took}");
+    let known = play.process();
+    assert!(
+        known
+            .definition()
+            .activities()
+            .iter()
+            .any(|&one| known.activity(one).number > 1)
+    );
+    assert!(
+        known
+            .definition()
+            .activities()
+            .iter()
+            .all(|&one| known.activity(one).n_lost == 0)
+    );
+}
+
+#[test]
+fn nothing_moves_where_all_are_as_planned_or_slow_alike() {
+    for speed in [1.0, 0.4] {
+        let mut play = Play::new(wide(40, 500), 500, move |_, _| speed);
+        play.to_the_end(40);
+        assert_eq!(play.process().n_moves(), 0, "{speed}");
+    }
+}
+
+#[test]
+fn nothing_is_judged_that_nobody_has_estimated() {
+    let mut unknown = wide(12, 1_000);
+    for node in &mut unknown.nodes[1..] {
+        edit(node, |activity| activity.work = None);
+    }
+    let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));
+    let mut play = Play::new(unknown, 1_000, stalls);
+    // Each activity is of its own kind, and none has run before.
+    play.to_the_end(12);
+    assert_eq!(play.process().n_moves(), 0);
+}
+
+#[test]
+fn a_machine_that_gives_nothing_back_holds_up_nothing_else() {
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.2 } else { 1.0 };
+    let mut play = Play::new(wide(60, 200), 200, slow);
+    play.is_deaf = true;
+    let took = play.to_the_end(60);
+    // It keeps all that it was sent, as without rounds.
+    assert!(took < 31.0, "{took}");
+}
+
+#[test]
+fn a_restart_forgets_what_machines_have_shown_and_keeps_what_has_moved() {
+    let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(60));
+    let mut play = Play::new(wide(12, 1_000), 1_000, stalls);
+    while play.process().n_moves() == 0 {
+        play.step();
+    }
+    let (before, n) = (play.process().state.plan.clone(), play.process().n_moves());
+    let running = play.running.get(&0).map(|one| one.0);
+    play.stage.holds = running.into_iter().collect();
+    play.stage.live_again(10);
+    assert_eq!(play.process().state.plan, before);
+    assert_eq!(play.process().n_moves(), n);
+}
