@@ -35,7 +35,7 @@ fn completed(status: &Value) -> [usize; 2] {
     ["one", "two"].map(|name| {
         let there = all.iter().filter(|one| {
             let last = one["attempts"].as_array().and_then(|all| all.last());
-            one["state"] == "completed" && last.is_some_and(|last| last["machine"] == name)
+            one["state"] == "completed" && last.is_some_and(|last| last["resource"] == name)
         });
         there.count()
     })
@@ -61,7 +61,7 @@ fn what_waits_at_a_machine_that_stalls_runs_on_the_other_one() {
     assert_eq!(on[0].min(on[1]), 0, "{on:?}");
     let slow = if on[0] == 0 { "one" } else { "two" };
     let why = &status["rescheduled"][0];
-    assert_eq!(why["machine"], slow, "{why}");
+    assert_eq!(why["resource"], slow, "{why}");
     assert!(why["moved"].as_u64().unwrap() > 0, "{why}");
     assert!(why["power_part"].as_f64().unwrap() < 1.0, "{why}");
     assert!(

@@ -131,7 +131,7 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
 fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
     json!({
         "at": moment(one.at),
-        "machine": machine(one.resource),
+        "resource": machine(one.resource),
         "power_part": f64::from(one.per_mille) / 1e3,
         "moved": one.n_moved,
         "seconds_without": one.before.seconds(),

@@ -38,18 +38,26 @@ pub(super) struct Move {
 }
 
 impl Market {
-    /// Asks for a plan of the next process whose machines are not as planned.
+    /// Asks for a plan of the next process whose machines are not as planned. It goes before those that wait for
+    /// their first plan, since its members are cheap and its machines are held, but not twice in a row.
     pub(super) fn reschedule(
         &mut self,
         step: &mut Step<'_>,
         machines: &Machines,
         running: &dyn Running,
     ) {
+        if !self.planning.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.rounds.had_turn) && self.next_to_plan(step).is_some() {
+            return;
+        }
         while self.planning.is_empty()
             && let Some(id) = self.rounds.wanted.pop_first()
         {
             self.ask_to_move(step, machines, running, id);
         }
+        self.rounds.had_turn = !self.planning.is_empty();
     }
 
     fn ask_to_move(

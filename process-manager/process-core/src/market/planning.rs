@@ -155,7 +155,7 @@ impl Market {
     /// vain, or waits for the answer to a question, holds up those after it, but where it needs a group
     /// that does not answer. A process that holds slots may be planned out of turn, because others may
     /// wait for these.
-    fn next_to_plan(&self, step: &Step<'_>) -> Option<ProcessId> {
+    pub(super) fn next_to_plan(&self, step: &Step<'_>) -> Option<ProcessId> {
         if !self.planning.is_empty() || self.claims.is_full() {
             return None;
         }

@@ -47,12 +47,17 @@ pub(super) struct Rounds {
     courses: BTreeMap<ProcessId, Course>,
     /// Processes whose machines are not as the plan in force counts on.
     pub(super) wanted: BTreeSet<ProcessId>,
+    /// True if the last plan was asked for by one of them: the next one is another's, if any waits.
+    pub(super) had_turn: bool,
 }
 
 /// The machines of one process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Course {
     shown: BTreeMap<ResourceId, Shown>,
+    /// What that was taken to mean at the last look: the factor of each machine, and that of all others.
+    factors: BTreeMap<ResourceId, f64>,
+    mean: f64,
     /// The powers beside each other that the last plan was asked for with: the factor of each machine over
     /// the mean of all.
     planned: BTreeMap<ResourceId, f64>,
@@ -85,6 +90,23 @@ pub(super) struct Slow {
     pub(super) factor: f64,
 }
 
+impl Default for Course {
+    fn default() -> Course {
+        Course {
+            shown: BTreeMap::new(),
+            factors: BTreeMap::new(),
+            mean: 1.0,
+            planned: BTreeMap::new(),
+            running: BTreeMap::new(),
+            nominal: 0.0,
+            n: 0,
+            look_from: Mono(0),
+            ask_from: Mono(0),
+            n_declined: 0,
+        }
+    }
+}
+
 impl Course {
     /// The seconds of nominal time that a machine is given in advance.
     fn weight(&self) -> f64 {
@@ -92,25 +114,29 @@ impl Course {
         MEAN_WEIGHTS * variances_ratio(self.shown.values()) * mean
     }
 
-    /// The factor of each machine that has shown something, and that of all others.
-    fn factors(&self) -> (BTreeMap<ResourceId, f64>, f64) {
+    /// Takes what machines have shown to be their powers.
+    fn learn(&mut self) {
         let weight = self.weight();
         let mean = mean_factor(self.shown.values(), weight);
         let factor = |shown: &Shown| shown.factor(mean, weight).clamp(FACTOR_LEAST, FACTOR_MOST);
         let shown = self.shown.iter();
         let factors = shown.map(|(&resource, shown)| (resource, factor(shown)));
-        (factors.collect(), mean.clamp(FACTOR_LEAST, FACTOR_MOST))
+        self.factors = factors.collect();
+        self.mean = mean.clamp(FACTOR_LEAST, FACTOR_MOST);
+    }
+
+    fn factor(&self, resource: ResourceId) -> f64 {
+        self.factors.get(&resource).copied().unwrap_or(self.mean)
     }
 
     /// The machines that are faster or slower beside the others than planned.
     fn changed(&self) -> impl Iterator<Item = ResourceId> {
-        let (factors, mean) = self.factors();
-        let changed = factors.into_iter().filter(move |(resource, factor)| {
+        let changed = self.factors.iter().filter(|&(resource, factor)| {
             let planned = self.planned.get(resource).copied().unwrap_or(1.0);
-            let ratio = factor / mean / planned;
+            let ratio = factor / self.mean / planned;
             !(1.0 / (1.0 + THRESHOLD)..=1.0 + THRESHOLD).contains(&ratio)
         });
-        changed.map(|(resource, _)| resource)
+        changed.map(|(&resource, _)| resource)
     }
 
     /// An activity of so many seconds of nominal time is judged.
@@ -145,9 +171,8 @@ impl Market {
                 continue;
             };
             let course = self.rounds.courses.entry(id).or_default();
-            let (factors, mean) = course.factors();
-            let factor = factors.get(&resource).copied().unwrap_or(mean);
-            let late = Span::from_seconds_up((1.0 + THRESHOLD) * nominal / factor);
+            let expected = nominal / course.factor(resource);
+            let late = Span::from_seconds_up((1.0 + THRESHOLD) * expected);
             let due = step.now.mono + late.max(limits::OVERDUE_LEAST);
             let running = Running {
                 resource,
@@ -252,6 +277,7 @@ impl Market {
             return step.timers.set_by(Timer::Judge(id), course.look_from);
         }
         course.look_from = now + limits::JUDGE_EACH;
+        course.learn();
         if course.changed().next().is_none() {
             self.rounds.wanted.remove(&id);
         } else if course.ask_from > now {
@@ -270,21 +296,21 @@ impl Market {
         known: &Process,
     ) -> Option<(Slow, BTreeSet<ResourceId>)> {
         let course = self.rounds.courses.get_mut(&known.id())?;
-        let (factors, mean) = course.factors();
         let changed: BTreeSet<ResourceId> = course.changed().collect();
-        let deviation = |factor: f64| (factor / mean).ln().abs();
-        let furthest = factors.iter().filter(|(one, _)| changed.contains(one));
+        let mean = course.mean;
+        let deviation = |factor: &f64| (factor / mean).ln().abs();
+        let furthest = course
+            .factors
+            .iter()
+            .filter(|(one, _)| changed.contains(one));
         let furthest =
-            furthest.max_by(|one, other| deviation(*one.1).total_cmp(&deviation(*other.1)));
+            furthest.max_by(|one, other| deviation(one.1).total_cmp(&deviation(other.1)));
         let furthest = furthest.map(|(&resource, &factor)| Slow { resource, factor })?;
-        let slow = factors
-            .iter()
-            .filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
+        let slow = course.factors.iter();
+        let slow = slow.filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
         let slow = slow.map(|(&resource, _)| resource).collect();
-        course.planned = factors
-            .iter()
-            .map(|(&one, factor)| (one, factor / mean))
-            .collect();
+        let planned = course.factors.iter();
+        course.planned = planned.map(|(&one, factor)| (one, factor / mean)).collect();
         let n_activities = known.definition().activities().len() as u64;
         let each = limits::REPLAN_EACH.0.saturating_mul(n_activities);
         let wait = limits::MOVE_EACH.0.max(each);
@@ -306,11 +332,8 @@ impl Market {
 
     /// The power of a machine beside its nominal one, as the activities of a process have shown it.
     pub(super) fn factor(&self, id: ProcessId, resource: ResourceId) -> f64 {
-        let Some(course) = self.rounds.courses.get(&id) else {
-            return 1.0;
-        };
-        let (factors, mean) = course.factors();
-        factors.get(&resource).copied().unwrap_or(mean)
+        let course = self.rounds.courses.get(&id);
+        course.map_or(1.0, |course| course.factor(resource))
     }
 
     /// A process judges nothing any more.
