@@ -55,6 +55,13 @@ pub const JUDGE_EACH: Span = Span::from_millis(50);
 /// A running activity is overdue this long after its start at the earliest: to start a command takes some
 /// milliseconds on a busy machine.
 pub const OVERDUE_LEAST: Span = Span::from_millis(100);
+/// A repeatable activity is made again elsewhere when it has taken so many times as long as nine in ten runs of it
+/// take...
+pub const STRAGGLES: f64 = 2.0;
+/// ...and at least so long, since to stop it and send it elsewhere takes a while...
+pub const STRAGGLES_LEAST: Span = Span::from_secs(1);
+/// ...but not after so many attempts: it may be its inputs that take so long.
+pub const STRAGGLED_MAX: u32 = 3;
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
 /// process it is [`REPLAN_EACH`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);

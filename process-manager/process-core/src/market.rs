@@ -23,6 +23,7 @@ mod release;
 mod returns;
 mod rounds;
 mod slots;
+mod stragglers;
 #[cfg(test)]
 mod tests;
 mod unplanned;

@@ -142,6 +142,18 @@ impl Parts {
         self.take_back(step, resource);
     }
 
+    /// Judges machines whose activities run longer than expected, and makes those again elsewhere that may run
+    /// twice: what runs is stopped, and until its machine has said so its slot is not free.
+    pub(crate) fn judge_overdue(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let stragglers = self.market.judge_overdue(step, &self.machines, id);
+        for (resource, attempt) in stragglers {
+            self.machines.drop_unwanted(step, resource, &[attempt]);
+            self.attempts
+                .lose(step, resource, &[attempt], Gone::Doubled);
+            self.take_back(step, resource);
+        }
+    }
+
     /// Attempts that a plan moves are asked back, and it comes into force once they are there.
     pub(crate) fn move_on(&mut self, step: &mut Step<'_>, id: ProcessId) {
         for (resource, attempts) in self.market.take_to_retract(step, id) {

@@ -121,7 +121,7 @@ impl Parts {
                 self.market.plan_anew(step, process);
                 step.marks.mark(process);
             }
-            Timer::Judge(process) => self.market.judge_overdue(step, process),
+            Timer::Judge(process) => self.judge_overdue(step, process),
             Timer::Claim(process) => self.market.repeat_claims(step, process),
             Timer::Unacknowledged(process, resource) => {
                 let (attempts, grid) = self.attempts_and_grid();

@@ -72,9 +72,8 @@ impl Machines {
         resource: ResourceId,
         ids: &[AttemptId],
     ) {
-        if let Some(liveness) = self.liveness.get_mut(&resource)
-            && !ids.is_empty()
-        {
+        if !ids.is_empty() {
+            let liveness = self.liveness.entry(resource).or_default();
             liveness.unwanted.extend(ids);
             step.timers
                 .set_once(Timer::Retract(resource), step.now.mono + limits::REPEAT);

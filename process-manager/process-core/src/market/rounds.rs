@@ -17,13 +17,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use history::Store;
-use model::{ActivityId, Mono, Policy, ProcessId, ResourceId, Span};
+use model::{ActivityId, AttemptId, Mono, Policy, ProcessId, ResourceId, Span};
 use schedule::rounds::{Shown, THRESHOLD, mean_factor, variances_ratio};
 use wire::attempt::{End, Outcome, Started};
 
 use super::Market;
 use crate::enact::works::estimated;
 use crate::limits;
+use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::Phase;
 use crate::step::Step;
@@ -229,19 +230,26 @@ impl Market {
         }
     }
 
-    /// Judges machines whose activities run longer than expected.
-    pub(crate) fn judge_overdue(&mut self, step: &mut Step<'_>, id: ProcessId) {
+    /// Judges machines whose activities run longer than expected. Returns the attempts that are to be made again
+    /// elsewhere, since they may run twice.
+    pub(crate) fn judge_overdue(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+    ) -> Vec<(ResourceId, AttemptId)> {
         self.end_moves(step, id);
         let is_out = |activity: ActivityId| {
             let known = step.cx.process(id);
             known.is_some_and(|known| is_judged(known) && known.activity(activity).is_out())
         };
         let Some(course) = self.rounds.courses.get_mut(&id) else {
-            return;
+            return Vec::new();
         };
         course.running.retain(|&activity, _| is_out(activity));
         let mut overdue: BTreeMap<ResourceId, (f64, f64)> = BTreeMap::new();
-        for running in course.running.values_mut() {
+        let mut looked_at = Vec::new();
+        for (&activity, running) in &mut course.running {
             if running.due > step.now.mono {
                 continue;
             }
@@ -251,6 +259,7 @@ impl Market {
             *real += elapsed.seconds();
             // The next look is worth it when it has taken twice as long.
             running.due = running.since + elapsed + elapsed;
+            looked_at.push((activity, elapsed));
         }
         for (resource, (nominal, elapsed)) in overdue {
             // One that has never ended there is all that the mean weight rests on.
@@ -265,6 +274,7 @@ impl Market {
             step.timers.set_by(Timer::Judge(id), next);
         }
         self.look(step, id);
+        self.stragglers(step, machines, id, &looked_at)
     }
 
     /// Looks whether the machines of a process are as its plan counts on.
@@ -327,6 +337,28 @@ impl Market {
             } else {
                 course.n_declined.saturating_add(1)
             };
+        }
+    }
+
+    /// The seconds that a running activity is expected to take on the mean machine of its process, and the machine
+    /// where it runs.
+    pub(super) fn runs_at(&self, id: ProcessId, activity: ActivityId) -> Option<(f64, ResourceId)> {
+        let course = self.rounds.courses.get(&id)?;
+        let running = course.running.get(&activity)?;
+        Some((running.nominal / course.mean, running.resource))
+    }
+
+    /// A running activity is judged again at this moment.
+    pub(super) fn judge_again(
+        &mut self,
+        step: &mut Step<'_>,
+        (id, activity): (ProcessId, ActivityId),
+        due: Mono,
+    ) {
+        let course = self.rounds.courses.get_mut(&id);
+        if let Some(running) = course.and_then(|course| course.running.get_mut(&activity)) {
+            running.due = due;
+            step.timers.set_by(Timer::Judge(id), due);
         }
     }
 

@@ -65,7 +65,7 @@ impl Process {
     }
 
     /// The time since its first plan was put in force.
-    fn since_planned(&self, now: Wall) -> Span {
+    pub(crate) fn since_planned(&self, now: Wall) -> Span {
         now.since(self.state.planned_from.unwrap_or(self.submitted))
     }
 }

@@ -70,7 +70,11 @@ fn a_machine_that_is_heard_again_is_still_asked_whether_it_gave_back() {
 
 #[test]
 fn a_repeatable_attempt_is_doubled_as_soon_as_its_machine_is_suspect() {
-    let mut stage = Stage::new(two(|activity| activity.repeatable = true));
+    let draft = model::Draft {
+        policy: Some(model::Policy::Static),
+        ..two(|activity| activity.repeatable = true)
+    };
+    let mut stage = Stage::new(draft);
     stage.runs(0, 1);
     stage.said();
     let log = stage.wait(3_100);

@@ -43,6 +43,8 @@ struct Play {
     work: f64,
     /// True if machines do not answer requests to give back.
     is_deaf: bool,
+    /// Attempts that ran when they were stopped.
+    n_stopped: u32,
     passed: Span,
 }
 
@@ -56,6 +58,7 @@ impl Play {
             ended: BTreeMap::new(),
             work: millis as f64 / 1e3,
             is_deaf: false,
+            n_stopped: 0,
             passed: Span::ZERO,
         }
     }
@@ -82,9 +85,13 @@ impl Play {
             let machine: u32 = machine.parse().unwrap();
             let verb = words.next().unwrap();
             let attempts: Vec<AttemptId> = match verb {
-                "send" | "retract" => words.map(attempt).collect(),
+                "send" | "retract" | "stop" => words.map(attempt).collect(),
                 _ => continue,
             };
+            if verb == "stop" {
+                self.stop(machine, &attempts);
+                continue;
+            }
             let queue = self.queues.entry(machine).or_default();
             if verb == "send" {
                 queue.extend(attempts);
@@ -97,6 +104,26 @@ impl Play {
             let given: Vec<AttemptId> = attempts.into_iter().filter(waiting).collect();
             queue.retain(|one| !given.contains(one));
             self.stage.hear(machine, FromActivity::Retracted(given));
+        }
+    }
+
+    fn stop(&mut self, machine: u32, attempts: &[AttemptId]) {
+        let running = self.running.get(&machine).copied();
+        for &attempt in attempts {
+            let is_running = running.is_some_and(|(one, _, _)| one == attempt);
+            if is_running {
+                self.running.remove(&machine);
+                self.n_stopped += 1;
+            }
+            if let Some(queue) = self.queues.get_mut(&machine) {
+                queue.retain(|&one| one != attempt);
+            }
+            let stopped = Outcome {
+                end: End::Stopped,
+                ..completed(attempt, Wall(0), Span::ZERO)
+            };
+            self.stage
+                .hear(machine, FromActivity::Outcomes(vec![stopped]));
         }
     }
 
@@ -216,6 +243,24 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
     let took = play.to_the_end(12);
     assert!(took > 19.0, "{took}");
     assert_eq!(play.process().n_moves(), 0);
+}
+
+#[test]
+fn what_may_run_twice_is_made_again_elsewhere_when_it_takes_far_too_long() {
+    let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));
+    let mut repeatable = wide(12, 1_000);
+    for node in &mut repeatable.nodes[1..] {
+        edit(node, |activity| activity.repeatable = true);
+    }
+    let mut play = Play::new(repeatable, 1_000, stalls);
+    play.to_the_end(12);
+    assert!(
+        play.ended.values().all(|&machine| machine == 1),
+        "{:?}",
+        play.ended
+    );
+    assert!(play.n_stopped > 0);
+    assert!(play.passed < Span::from_secs(14), "{}", play.passed);
 }
 
 #[test]
