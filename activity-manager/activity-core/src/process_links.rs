@@ -71,7 +71,17 @@ impl ActivityManager {
                 }
             }
             ToActivity::Tail(id) => self.on_tail_request(cx, from, id),
-            ToActivity::Copy { copies, holders } => self.on_copy(cx, from, copies, holders),
+            ToActivity::Copy {
+                copies,
+                holders,
+                meant_for,
+            } => {
+                let link = self.process_managers.get(&from);
+                let own = link.map_or(Epoch::default(), |link| link.own_epoch);
+                if meant_for.is_none_or(|meant_for| meant_for == own) {
+                    self.on_copy(cx, from, copies, holders);
+                }
+            }
             ToActivity::Check { copies, holders } => self.on_check(cx, from, copies, holders),
             ToActivity::Discard(discards) => self.on_discard(cx, from, discards),
             ToActivity::Access { number, is_allowed } => {

@@ -93,6 +93,10 @@ pub enum ToActivity {
         /// The machines that have them.
         #[n(1)]
         holders: Vec<Holder>,
+        /// The epoch of the receiver that this is meant for: in another one it is too late, since the files may have
+        /// been copied elsewhere meanwhile, and discarded.
+        #[n(2)]
+        meant_for: Option<Epoch>,
     },
     /// Check that all of these outputs are on the receiver, unchanged. Damaged or missing ones are
     /// fetched first if another machine has them. Answered by `Checked` for each, and repeated

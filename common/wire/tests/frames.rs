@@ -285,6 +285,7 @@ fn to_activity() -> Vec<ToActivity> {
                 name: "am2".to_owned(),
                 address: "10.0.0.7:7500".to_owned(),
             }],
+            meant_for: Some(Epoch(6)),
         },
         ToActivity::Attach {
             epoch: Epoch(3),

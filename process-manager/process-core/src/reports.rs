@@ -101,7 +101,8 @@ impl Parts {
         let unwanted = self.attempts.compare(step, resource, held, gone);
         self.machines.drop_unwanted(step, resource, &unwanted);
         let concerned = self.attempts.processes_at(resource);
-        self.files.keep_again(step, resource, concerned);
+        self.files
+            .keep_again(step, &self.machines, resource, concerned);
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {

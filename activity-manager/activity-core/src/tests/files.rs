@@ -115,11 +115,24 @@ fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
     let ask = ToActivity::Copy {
         copies: vec![copy(1), copy(2)],
         holders: vec![holder(2, "h:2")],
+        meant_for: None,
     };
     assert_eq!(
-        show(&bench.feed(from_pm(ask))),
+        show(&bench.feed(from_pm(ask.clone()))),
         "copy a4 of 1 for 0 from [\"am2\"] pinned\ncopy a4 of 2 for 0 from [\"am2\"]\n"
     );
+    // One that was sent to an earlier epoch of this machine comes too late.
+    if let ToActivity::Copy {
+        copies, holders, ..
+    } = ask
+    {
+        let late = ToActivity::Copy {
+            copies,
+            holders,
+            meant_for: Some(model::Epoch(99)),
+        };
+        assert_eq!(show(&bench.feed(from_pm(late))), "");
+    }
     let here = Input::Copied {
         to: 0,
         copied: copied(2),
@@ -144,6 +157,7 @@ fn needed(processes: &[u64]) -> Input {
     });
     from_pm(ToActivity::Copy {
         copies: copies.collect(),
+        meant_for: None,
         holders: Vec::new(),
     })
 }

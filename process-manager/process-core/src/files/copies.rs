@@ -70,7 +70,7 @@ impl Files {
                 Some((activity, Asked { keeper, n_times: 1 }))
             })
             .collect();
-        self.send_copies(step, id, &asked);
+        self.send_copies(step, machines, id, &asked);
         let mut copying = under_way;
         copying.0.extend(asked);
         self.copying.insert(id, copying);
@@ -116,7 +116,7 @@ impl Files {
         if !under_way.0.is_empty() {
             self.copying.insert(id, under_way);
         }
-        self.send_copies(step, id, &again);
+        self.send_copies(step, machines, id, &again);
         if !has_given_up {
             self.ask_for_copies(step, machines, id);
         }
@@ -174,6 +174,7 @@ impl Files {
     pub(crate) fn keep_again(
         &mut self,
         step: &mut Step<'_>,
+        machines: &Machines,
         resource: ResourceId,
         concerned: impl Iterator<Item = ProcessId>,
     ) {
@@ -209,7 +210,7 @@ impl Files {
             let here = here.map(|&activity| (activity, Asked { keeper, n_times }));
             let here: Vec<(ActivityId, Asked)> = here.take(room).collect();
             room -= here.len();
-            self.send_copies(step, id, &here);
+            self.send_copies(step, machines, id, &here);
         }
     }
 
@@ -297,7 +298,13 @@ impl Files {
         }
     }
 
-    fn send_copies(&mut self, step: &mut Step<'_>, id: ProcessId, asked: &[(ActivityId, Asked)]) {
+    fn send_copies(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+        asked: &[(ActivityId, Asked)],
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -336,7 +343,11 @@ impl Files {
                 named.dedup();
                 let holders = named.iter().filter_map(|one| self.stores.get(*one));
                 let holders: Vec<Holder> = holders.cloned().collect();
-                let message = ToActivity::Copy { copies, holders };
+                let message = ToActivity::Copy {
+                    copies,
+                    holders,
+                    meant_for: machines.epoch(keeper),
+                };
                 step.cx.effect(Effect::ToActivity(keeper, message));
             }
         }
