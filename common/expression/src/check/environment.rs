@@ -41,9 +41,9 @@ impl<'a> Environment<'a> {
         programs: &mut Programs,
     ) -> Environment<'a> {
         let variables = draft.variables.iter();
-        let initial = |value: &Value| match value {
-            Value::Null => Kinds::none(),
-            value => Kinds::of_value(value),
+        let initial = |value: &Value| match *value == Value::Null {
+            true => Kinds::none(),
+            false => Kinds::of_value(value),
         };
         let mut environment = Environment {
             draft,
