@@ -178,7 +178,7 @@ body: {{ activity: only, run: [touch, {ran}], stdout: {{ into: total }} }}
     let file = sandbox.file("bad.yaml", &text);
     for command in ["validate", "run", "plan"] {
         let done = sandbox.xav(&[command, &file]).expect(2);
-        done.says("bad.yaml:4:25")
+        done.says("bad.yaml:4:28")
             .says("`/` cannot take int and float")
             .says("write `double(total)` for the whole number")
             .says("bad.yaml:5:")
