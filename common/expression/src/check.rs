@@ -1,4 +1,8 @@
-//! Checking all expressions of a definition before it runs.
+//! Checking all expressions of a definition before it runs: their names, and the kinds of values that
+//! they certainly have.
+
+mod environment;
+mod wanted;
 
 use std::collections::BTreeSet;
 
@@ -7,10 +11,13 @@ use model::{
     Stdin, Template, limits::PROBLEMS_MAX,
 };
 
+use self::environment::Environment;
+use self::wanted::{Joined, Wanted};
+use crate::infer::Inference;
 use crate::parse::NameKind;
 use crate::text::{Piece, Pieces};
 use crate::token::ALL;
-use crate::{ExpressionError, Program, Programs, nearest, shell};
+use crate::{ExpressionError, Program, Programs, Severity, nearest, shell};
 
 /// A problem with an expression of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,22 +26,28 @@ pub struct Finding {
     pub problem: Problem,
     /// The offset in the text of that field, in bytes.
     pub offset: usize,
+    /// Error or warning.
+    pub severity: Severity,
 }
 
-/// All problems with the expressions of a definition: invalid expressions, unknown names, values
-/// inside the quotes of a shell.
+/// All errors in the expressions of a definition: invalid expressions, unknown names, values
+/// inside the quotes of a shell, and what faults whenever it is evaluated, because of the kinds of
+/// its values. What values there are is not known before; so of an expression that may have values of
+/// several kinds, or of any, this says nothing where one of them is sound.
 pub fn check(definition: &Definition) -> Vec<Problem> {
-    check_draft(definition.draft())
-        .into_iter()
-        .map(|finding| finding.problem)
-        .collect()
+    let findings = check_draft(definition.draft()).into_iter();
+    let errors = findings.filter(|finding| finding.severity == Severity::Error);
+    errors.map(|finding| finding.problem).collect()
 }
 
-/// [`check`] with the offset of each problem in its text, for a draft that may have other problems too.
-/// Returns at most
-/// [`PROBLEMS_MAX`].
+/// [`check`] with the offset of each problem in its text and with warnings, for a draft that may have
+/// other problems too. Returns at most [`PROBLEMS_MAX`] errors, and as many warnings after them.
 pub fn check_draft(draft: &Draft) -> Vec<Finding> {
+    let around = around(draft);
+    let mut programs = Programs::default();
+    let environment = Environment::new(draft, &around, &mut programs);
     let mut check = Check {
+        environment: &environment,
         variables: draft
             .variables
             .iter()
@@ -47,16 +60,17 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             .map(|input| input.name.as_str())
             .collect(),
         draft,
-        around: around(draft),
+        around: &around,
         at: None,
         inside: None,
-        programs: Programs::default(),
+        programs,
         findings: Vec::new(),
+        warnings: Vec::new(),
     };
     for output in &draft.outputs {
         if let OutputSource::Expression(expression) = &output.source {
             let place = || (None, format!("outputs.{}", output.name));
-            check.expression(expression, None, &place);
+            check.expression(expression, None, Wanted::Output, &place);
         }
     }
     let joins: BTreeSet<NodeId> = draft
@@ -89,68 +103,78 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
                 .take_while(|(to, _)| *to == id)
                 .map(|(_, from)| *from)
                 .collect();
-            check.expression(expression, Some(&links), &|| (here, "join".to_owned()));
+            check.expression(expression, Some(&links), Wanted::Truth, &|| {
+                (here, "join".to_owned())
+            });
         }
         match &node.kind {
             NodeKind::Sequence(_) | NodeKind::Empty => {}
             NodeKind::Parallel { links, .. } => {
                 for (number, link) in links.iter().enumerate() {
                     if let Some(when) = &link.when {
-                        check.expression(when, None, &|| (here, format!("links.{number}.when")));
+                        let place = || (here, format!("links.{number}.when"));
+                        check.expression(when, None, Wanted::Truth, &place);
                     }
                 }
             }
             NodeKind::If { conditions, .. } => {
                 for (number, condition) in conditions.iter().enumerate() {
                     let place = || (here, Place::condition(number));
-                    check.expression(condition, None, &place);
+                    check.expression(condition, None, Wanted::Truth, &place);
                 }
             }
             NodeKind::ForEach(each) => {
-                check.expression(&each.items, None, &|| (here, "for-each.in".to_owned()));
+                let field = || (here, "for-each.in".to_owned());
+                check.expression(&each.items, None, Wanted::List, &field);
                 if let Some(enough) = &each.complete_when {
                     let field = || (here, "for-each.complete-when".to_owned());
-                    check.expression(enough, None, &field);
+                    check.expression(enough, None, Wanted::Count, &field);
                 }
                 if let Some(key) = &each.key {
                     check.at = here;
-                    check.expression(key, None, &|| (here, "for-each.key".to_owned()));
+                    let field = || (here, "for-each.key".to_owned());
+                    check.expression(key, None, Wanted::Key, &field);
                 }
             }
             NodeKind::Repeat(repeat) => {
                 // The condition reads the number of the iteration too.
                 check.at = here;
                 let field = || (here, repeat.test.keyword().to_owned());
-                check.expression(&repeat.condition, None, &field);
+                check.expression(&repeat.condition, None, Wanted::Truth, &field);
             }
             NodeKind::Assign(writes) => {
                 for write in writes {
                     let variable = draft.variables.get(write.variable as usize);
                     let name = variable.map_or("", |variable| variable.name.as_str());
-                    check.expression(&write.value, None, &|| (here, format!("assign.{name}")));
+                    let wanted = variable.map_or(Wanted::Output, Wanted::Variable);
+                    let place = || (here, format!("assign.{name}"));
+                    check.expression(&write.value, None, wanted, &place);
                 }
             }
             NodeKind::Activity(activity) => {
                 match &activity.command {
                     Command::List(parts) => {
                         for (number, part) in parts.iter().enumerate() {
-                            check.template(part, false, &|| (here, format!("run.{number}")));
+                            check
+                                .template(part, Joined::Words, &|| (here, format!("run.{number}")));
                         }
                     }
                     Command::Shell(line) => {
-                        check.template(line, true, &|| (here, "run.shell".to_owned()));
+                        check.template(line, Joined::Shell, &|| (here, "run.shell".to_owned()));
                     }
                 }
                 for (name, value) in &activity.env {
-                    check.template(value, false, &|| (here, format!("env.{name}")));
+                    check.template(value, Joined::Text, &|| (here, format!("env.{name}")));
                 }
                 if let Some(Stdin::Text(text)) = &activity.stdin {
-                    check.template(text, false, &|| (here, "stdin".to_owned()));
+                    check.template(text, Joined::Text, &|| (here, "stdin".to_owned()));
                 }
             }
         }
     }
-    check.findings
+    let mut findings = check.findings;
+    findings.append(&mut check.warnings);
+    findings
 }
 
 /// The innermost for-each or loop around each node of a draft, which may be no tree.
@@ -176,7 +200,9 @@ struct Check<'a> {
     variables: BTreeSet<&'a str>,
     inputs: BTreeSet<&'a str>,
     draft: &'a Draft,
-    around: Vec<Option<NodeId>>,
+    /// The kinds of all names.
+    environment: &'a Environment<'a>,
+    around: &'a [Option<NodeId>],
     /// The for-each or loop whose item and index can be read where the check is.
     at: Option<NodeId>,
     /// The for-each or loop whose body has it: its variables can be read.
@@ -184,6 +210,7 @@ struct Check<'a> {
     /// The same expression is often used in many places.
     programs: Programs,
     findings: Vec<Finding>,
+    warnings: Vec<Finding>,
 }
 
 /// Called only for problems, because it makes a new text for each.
@@ -303,26 +330,46 @@ impl Check<'_> {
         Some((message, hint))
     }
 
-    fn expression(&mut self, expression: &Expression, links: Option<&[&str]>, place: &PlaceOf<'_>) {
+    fn expression(
+        &mut self,
+        expression: &Expression,
+        links: Option<&[&str]>,
+        wanted: Wanted<'_>,
+        place: &PlaceOf<'_>,
+    ) {
         if expression.0.trim().is_empty() {
             // The definition's own check reports that.
             return;
         }
         match self.programs.of(expression) {
-            Ok(program) => self.names(&program, 0, links, false, place),
+            Ok(program) => {
+                let n_before = self.findings.len();
+                self.names(&program, 0, links, false, place);
+                // Nothing is known of the values of unknown names.
+                if self.findings.len() == n_before {
+                    self.kinds(&program, 0, wanted, place);
+                }
+            }
             Err(error) => self.add(error, false, place),
         }
     }
 
-    fn template(&mut self, template: &Template, shell: bool, place: &PlaceOf<'_>) {
+    fn template(&mut self, template: &Template, joined: Joined, place: &PlaceOf<'_>) {
         if !template.0.contains("${") {
             return;
         }
+        let shell = joined == Joined::Shell;
         for piece in Pieces::new(&template.0) {
             match piece {
                 Ok(Piece::Fixed(_)) => {}
                 Ok(Piece::Source(source, start)) => match self.programs.of_source(source) {
-                    Ok(program) => self.names(&program, start, None, shell, place),
+                    Ok(program) => {
+                        let n_before = self.findings.len();
+                        self.names(&program, start, None, shell, place);
+                        if self.findings.len() == n_before {
+                            self.kinds(&program, start, Wanted::Text(joined), place);
+                        }
+                    }
                     Err(error) => self.add(error.moved(start), shell, place),
                 },
                 Err(error) => self.add(error, shell, place),
@@ -330,6 +377,24 @@ impl Check<'_> {
         }
         if shell {
             self.quotes(template, place);
+        }
+    }
+
+    /// Complains of what is certain of the kinds of values.
+    fn kinds(&mut self, program: &Program, start: usize, wanted: Wanted<'_>, place: &PlaceOf<'_>) {
+        let names = self.environment.at(self.at);
+        let mut inference = Inference::new(&names);
+        let kinds = inference.kinds(program.node());
+        wanted.judge(&kinds, program, self.environment, &mut inference);
+        for (severity, error) in inference.found {
+            let error = error.moved(start);
+            match severity {
+                Severity::Error => self.add(error, false, place),
+                Severity::Warning if self.warnings.len() < PROBLEMS_MAX => {
+                    self.warnings.push(finding(error, severity, place));
+                }
+                Severity::Warning => {}
+            }
         }
     }
 
@@ -435,16 +500,21 @@ impl Check<'_> {
             let hint = "a variable of the shell is written `$NAME` or `$${NAME}`";
             error.hint = Some(hint.to_owned());
         }
-        let (node, field) = place();
-        let problem = Problem {
-            place: Place { node, field },
-            message: error.message,
-            hint: error.hint,
-        };
-        self.findings.push(Finding {
-            problem,
-            offset: error.offset,
-        });
+        self.findings.push(finding(error, Severity::Error, place));
+    }
+}
+
+fn finding(error: ExpressionError, severity: Severity, place: &PlaceOf<'_>) -> Finding {
+    let (node, field) = place();
+    let problem = Problem {
+        place: Place { node, field },
+        message: error.message,
+        hint: error.hint,
+    };
+    Finding {
+        problem,
+        offset: error.offset,
+        severity,
     }
 }
 

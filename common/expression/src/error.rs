@@ -38,3 +38,12 @@ impl ExpressionError {
         }
     }
 }
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It is wrong: it could not be evaluated.
+    Error,
+    /// It can be evaluated, and is probably not what was meant.
+    Warning,
+}

@@ -489,7 +489,8 @@ impl<'a, 'm> Evaluation<'a, 'm> {
     }
 }
 
-fn sign(operator: Operator) -> &'static str {
+/// The sign of an operator, as it is written.
+pub(crate) fn sign(operator: Operator) -> &'static str {
     match operator {
         Operator::Add => "+",
         Operator::Subtract => "-",

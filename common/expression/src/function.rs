@@ -118,6 +118,13 @@ pub(crate) fn comprehension(name: &str) -> Option<Each> {
         .map(|(_, each)| *each)
 }
 
+/// The name of a function.
+pub(crate) fn name(function: Function) -> &'static str {
+    let mut known = FUNCTIONS.iter();
+    let known = known.find(|known| known.function == function);
+    known.map_or("", |known| known.name)
+}
+
 /// The function of a call. The error contains the probably meant name.
 pub(crate) fn find(
     name: &str,

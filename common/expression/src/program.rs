@@ -71,6 +71,11 @@ impl Program {
         links.map(|name| name.name.as_str())
     }
 
+    /// Its tree.
+    pub(crate) fn node(&self) -> &Node {
+        &self.0.node
+    }
+
     /// The names that it reads.
     pub(crate) fn names(&self) -> &[Name] {
         &self.0.names

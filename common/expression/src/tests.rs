@@ -13,6 +13,7 @@ use crate::{
     to_json,
 };
 
+mod kinds;
 mod lists;
 mod texts;
 

@@ -94,6 +94,10 @@ impl<'a> Lexer<'a> {
             '&' => error.with_hint("`&&` is and"),
             '|' => error.with_hint("`||` is or"),
             '$' => error.with_hint("inside `${...}` names stand without `$`"),
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2018}' | '\u{2019}' => {
+                error.with_hint("text stands in plain quotes: '...' or \"...\"")
+            }
+            '\u{200b}' => error.with_hint("type the space again: it came with a copied text"),
             _ => error,
         })
     }

@@ -6,12 +6,14 @@
 //!
 //! Read [`Store`] first, which is bounded, then [`Template`], the record of one activity of a
 //! definition, from which a [`Forecast`] is made when somebody asks,
-//! and [`Estimates`], the works by which a definition is planned.
+//! [`Estimates`], the works by which a definition is planned, and [`Lengths`], with the bodies of its loops that are
+//! expected.
 
 mod batch;
 mod bodies;
 mod controllers;
 mod estimates;
+mod lengths;
 mod level;
 mod record;
 mod sample;
@@ -23,6 +25,7 @@ pub use batch::{Batch, CountedItem, Item};
 pub use bodies::{Bodies, Counted};
 pub use controllers::controller_name;
 pub use estimates::{Estimates, forecast_of, known_of, knows_any};
+pub use lengths::{Counts, Lengths};
 pub use record::{Record, Seen};
 pub use sample::SAMPLE;
 pub use section::{decode_section, encode_section, group};

@@ -28,7 +28,7 @@ use minicbor::{Decode, Encode};
 pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
-pub use self::check::is_process_name;
+pub use self::check::{Race, is_process_name};
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;
@@ -353,6 +353,13 @@ impl Draft {
     /// sequences and links order most of them, within [`limits::ORDER_STEPS_MAX`] otherwise.
     pub fn order_by_data(&mut self) -> Vec<DataLink> {
         check::order_by_data(self)
+    }
+
+    /// Variables that two steps may write at the same time, the first two of each. Looks at the order
+    /// that the draft says, so after [`Draft::order_by_data`]. O(steps + links) where no variable has two
+    /// writers, within [`limits::ORDER_STEPS_MAX`] otherwise.
+    pub fn races(&self) -> Vec<Race> {
+        check::races(self)
     }
 
     /// Checks everything that can be checked without expressions, and names all that is wrong.

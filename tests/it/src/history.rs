@@ -124,6 +124,12 @@ fn a_second_run_expects_as_many_iterations_as_the_first_one_had() {
         (planned / one - 5.0).abs() < 0.1,
         "{planned} of {one}: {second}"
     );
+    let plan = sandbox.json(&["plan", &file, "--json"]);
+    let [makespan, expected] =
+        ["makespan", "expected_makespan"].map(|key| plan[key].as_f64().unwrap());
+    assert!((expected / makespan - 5.0).abs() < 0.01, "{plan}");
+    let plan = sandbox.xav(&["plan", &file]).expect(0);
+    plan.shows("with as many items and iterations as in earlier runs");
     sandbox
         .xav(&["history", "relax"])
         .expect(0)

@@ -143,6 +143,52 @@ fn files_beside_the_definition_must_be_there() {
 }
 
 #[test]
+fn validate_finds_files_that_are_not_there() {
+    let sandbox = Sandbox::new();
+    let head = "files: [primes.sh]\ninputs: { genome: { type: file, default: genome.fa } }\n";
+    let file = sandbox.file("absent.yaml", definition(&sandbox, head));
+    let done = sandbox.xav(&["validate", &file]).expect(2);
+    done.says("absent.yaml: could not open `primes.sh` of `files`: ")
+        .says("absent.yaml: input `genome`: could not open `genome.fa`");
+    assert_eq!(done.stdout, "");
+    let json = sandbox.xav(&["validate", "--json", &file]).expect(2);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json[0]["severity"], "error", "{json}");
+    sandbox.file("primes.sh", "echo 2\n");
+    sandbox.file("genome.fa", "ACGT\n");
+    sandbox
+        .xav(&["validate", &file])
+        .expect(0)
+        .shows("absent.yaml: bad is valid, 1 activity\n");
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_told_by_every_command_before_anything_runs() {
+    let sandbox = Sandbox::new();
+    let ran = sandbox.path("ran").display().to_string();
+    let text = format!(
+        "\
+xavantes: 1
+name: bad
+variables: {{ total: int }}
+outputs: {{ half: \"${{ total / 2.0 }}\" }}
+body: {{ activity: only, run: [touch, {ran}], stdout: {{ into: total }} }}
+"
+    );
+    let file = sandbox.file("bad.yaml", &text);
+    for command in ["validate", "run", "plan"] {
+        let done = sandbox.xav(&[command, &file]).expect(2);
+        done.says("bad.yaml:4:28")
+            .says("`/` cannot take int and float")
+            .says("write `double(total)` for the whole number")
+            .says("bad.yaml:5:")
+            .says("text is captured into `total`, which is declared as int")
+            .says("write `as: int` beside `into: total`");
+    }
+    assert!(!sandbox.path("ran").exists(), "something was started");
+}
+
+#[test]
 fn a_link_out_of_the_definitions_directory_is_refused() {
     let sandbox = Sandbox::new();
     let (inside, outside) = (sandbox.path("inside"), sandbox.path("secret"));
@@ -236,6 +282,10 @@ fn a_state_directory_that_is_something_else_is_left_alone() {
 fn a_wrong_command_line_is_refused_with_what_was_meant() {
     let sandbox = Sandbox::new();
     sandbox.xav(&["rum"]).expect(2).says("run");
+    for (written, meant) in [("rnu", "run"), ("lgos", "logs"), ("validte", "validate")] {
+        let said = format!("a similar subcommand exists: '{meant}'");
+        sandbox.xav(&[written]).expect(2).says(&said);
+    }
     sandbox.xav(&["run"]).expect(2).says("<FILE>");
     sandbox
         .xav(&["run", "x.yaml", "--slots", "0"])
@@ -272,7 +322,10 @@ fn what_cannot_be_run_again_explained_or_forgotten_is_refused_with_a_reason() {
     sandbox.xav(&["run", &file, "-i", "n=1"]).expect(0);
     let n_runs = sandbox.n_runs();
     sandbox.xav(&["why"]).expect(0).shows("two completed\n");
-    sandbox.xav(&["why", "onli"]).expect(2);
+    for command in ["why", "logs"] {
+        let done = sandbox.xav(&[command, "onli"]).expect(2);
+        done.says("did you mean only, an activity of the newest process?");
+    }
     let id = sandbox.json(&["list", "--json"])[0]["process"].clone();
     let id = id.as_str().unwrap();
     sandbox

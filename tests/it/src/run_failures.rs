@@ -38,6 +38,44 @@ fn a_command_that_cannot_be_run_is_a_fault() {
 }
 
 #[test]
+fn a_file_beside_the_definition_that_was_not_laid_out_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.file("count.sh", "#!/bin/sh\necho 1\n");
+    let advice = "count.sh lies beside the definition, but not in the activity's directory: write `files: [count.sh]`";
+    for (name, run) in [
+        ("started", "run: [./count.sh, x]"),
+        ("shell", "run: { shell: './count.sh x' }"),
+        ("read", "run: [cat, count.sh]"),
+    ] {
+        let file = sandbox.file(&format!("{name}.yaml"), only(run));
+        sandbox.xav(&["run", &file]).expect(1).says(advice);
+    }
+    // A failure of another kind has no such advice.
+    let file = sandbox.file(
+        "other.yaml",
+        only("run: { shell: 'echo count.sh >&2; exit 3' }"),
+    );
+    let done = sandbox.xav(&["run", &file]).expect(1);
+    assert!(!done.stderr.contains("advice"), "{}", done.stderr);
+}
+
+#[test]
+fn a_script_that_may_not_be_executed_is_told_with_the_command_for_it() {
+    let sandbox = Sandbox::new();
+    sandbox.file("count.sh", "#!/bin/sh\necho 1\n");
+    let path = sandbox.path("count.sh").display().to_string();
+    for (name, run) in [
+        ("a", "run: [./count.sh]"),
+        ("b", "run: { shell: ./count.sh }"),
+    ] {
+        let text = only(run).replace("body:", "files: [count.sh]\nbody:");
+        let file = sandbox.file(&format!("{name}.yaml"), text);
+        let done = sandbox.xav(&["run", &file]).expect(1);
+        done.says(&format!("count.sh may not be executed: chmod +x {path}"));
+    }
+}
+
+#[test]
 fn an_output_that_was_not_written_is_a_fault() {
     let sandbox = Sandbox::new();
     let file = sandbox.file(

@@ -31,6 +31,8 @@ pub struct Diagnostic {
     pub label: String,
     /// The correction, where it is known.
     pub hint: Option<String>,
+    /// Another place that it is about, in bytes of the file, and what is there.
+    pub also: Option<(Range<usize>, String)>,
 }
 
 /// All diagnostics of one file.
@@ -61,6 +63,20 @@ pub struct Report {
     /// The correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Another place that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub also: Option<Also>,
+}
+
+/// Another place that a diagnostic is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Also {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is there.
+    pub label: String,
 }
 
 impl Diagnostic {
@@ -71,6 +87,7 @@ impl Diagnostic {
             message: message.into(),
             label: String::new(),
             hint: None,
+            also: None,
         }
     }
 
@@ -91,6 +108,20 @@ impl Diagnostic {
     pub(crate) fn hint(self, hint: impl Into<String>) -> Diagnostic {
         Diagnostic {
             hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn warning(self) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..self
+        }
+    }
+
+    pub(crate) fn also(self, span: Range<usize>, label: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            also: Some((span, label.into())),
             ..self
         }
     }
@@ -190,7 +221,16 @@ impl Diagnostics {
                 .as_ref()
                 .map(|span| line_and_column(&self.source, span.start));
             let (line, column) = place.unwrap_or_default();
+            let also = diagnostic.also.as_ref().map(|(span, label)| {
+                let (line, column) = line_and_column(&self.source, span.start);
+                Also {
+                    line,
+                    column,
+                    label: label.clone(),
+                }
+            });
             Report {
+                also,
                 file: self.file.clone(),
                 line,
                 column,
@@ -212,8 +252,8 @@ impl Diagnostics {
             Renderer::plain()
         };
         let mut text = String::new();
-        for diagnostic in &self.list {
-            text.push_str(&self.render_one(diagnostic, &renderer));
+        for equal in self.folded() {
+            text.push_str(&self.render_some(&equal, &renderer));
             text.push_str("\n\n");
         }
         if self.n_more > 0 {
@@ -226,27 +266,89 @@ impl Diagnostics {
         text
     }
 
-    fn render_one(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+    /// The diagnostics, those that say the same of one line together.
+    fn folded(&self) -> Vec<Vec<&Diagnostic>> {
+        let mut folded: Vec<Vec<&Diagnostic>> = Vec::new();
+        // Where those of the present line begin in the list above.
+        let mut line_start = 0;
+        let mut before: Option<&Range<usize>> = None;
+        for diagnostic in &self.list {
+            let is_same_line = match (before, &diagnostic.span) {
+                (Some(before), Some(span)) => {
+                    let between = self.source.get(before.start..span.start);
+                    between.is_some_and(|text| !text.contains('\n'))
+                }
+                (Some(_) | None, _) => false,
+            };
+            if !is_same_line {
+                line_start = folded.len();
+            }
+            before = diagnostic.span.as_ref();
+            let says = |one: &Diagnostic| {
+                one.severity == diagnostic.severity
+                    && one.message == diagnostic.message
+                    && one.label == diagnostic.label
+                    && one.hint == diagnostic.hint
+                    && one.also.is_none()
+                    && diagnostic.also.is_none()
+            };
+            let mut of_line = folded[line_start..].iter_mut();
+            match of_line.find(|equal| says(equal[0])) {
+                Some(equal) => equal.push(diagnostic),
+                None => folded.push(vec![diagnostic]),
+            }
+        }
+        folded
+    }
+
+    /// One diagnostic, or several that say the same of one line.
+    fn render_some(&self, equal: &[&Diagnostic], renderer: &Renderer) -> String {
+        let diagnostic = equal[0];
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
         let message = match diagnostic.span {
+            Some(_) if equal.len() > 1 => {
+                format!(
+                    "{} ({} times in this line)",
+                    diagnostic.message,
+                    equal.len()
+                )
+            }
             Some(_) => diagnostic.message.clone(),
             None => format!("{}: {}", self.file, diagnostic.message),
         };
         let mut group = Group::with_title(level.primary_title(message));
         if let Some(span) = &diagnostic.span {
             let excerpt = self.excerpt(span);
-            let mut annotation = AnnotationKind::Primary.span(excerpt.span);
+            let mut annotation = AnnotationKind::Primary.span(excerpt.span.clone());
             if !diagnostic.label.is_empty() {
                 annotation = annotation.label(diagnostic.label.as_str());
             }
+            let first = excerpt.span.start;
+            let others = equal[1..].iter().filter_map(|other| {
+                let other = other.span.as_ref()?;
+                let start = first + (other.start - span.start);
+                let end = (start + other.len()).min(excerpt.text.len());
+                (start < end).then(|| AnnotationKind::Primary.span(start..end))
+            });
             group = group.element(
                 Snippet::source(excerpt.text)
                     .path(self.file.as_str())
                     .line_start(excerpt.line)
-                    .annotation(annotation),
+                    .annotation(annotation)
+                    .annotations(others),
+            );
+        }
+        if let Some((span, label)) = &diagnostic.also {
+            let excerpt = self.excerpt(span);
+            let annotation = AnnotationKind::Context.span(excerpt.span);
+            group = group.element(
+                Snippet::source(excerpt.text)
+                    .path(self.file.as_str())
+                    .line_start(excerpt.line)
+                    .annotation(annotation.label(label.as_str())),
             );
         }
         if let Some(hint) = &diagnostic.hint {

@@ -402,3 +402,57 @@ pub(crate) const TYPES: [&str; 7] = [
 
 /// The ways to turn a command's output into a value.
 pub(crate) const PARSES: [&str; 5] = ["text", "int", "float", "json", "lines"];
+
+/// Returns true if a mapping with this key is a step.
+pub(crate) fn is_step(key: &str) -> bool {
+    STEPS.iter().any(|table| table.keys[0].name == key)
+}
+
+/// What an activity does not have, though other languages do, and what stands for it.
+pub(crate) const ELSEWHERE: [(&[&str], &str); 9] = [
+    (
+        &[
+            "depends_on",
+            "depends-on",
+            "dependsOn",
+            "depends",
+            "dependencies",
+            "needs",
+            "requires",
+            "after",
+        ],
+        "whoever reads a file of another activity waits for it; else put both into a `parallel` and order them by its `links: [{ from: A, to: B }]`, or into a `sequence`",
+    ),
+    (
+        &["when", "condition", "only-if", "unless"],
+        "put the step below `if: ${ ... }` and `then:`, or give a link of the `parallel` around it a `when`: `links: [{ from: A, to: B, when: \"${ ... }\" }]`",
+    ),
+    (
+        &["command", "cmd", "exec", "args"],
+        "the command is `run: [program, argument]`",
+    ),
+    (
+        &["script", "shell", "bash"],
+        "a line for the shell is `run: { shell: \"...\" }`, on several lines `run:` and below it `shell: |`",
+    ),
+    (
+        &["environment", "variables", "vars"],
+        "variables of the environment are `env: { NAME: text }`",
+    ),
+    (
+        &["cpu", "cpus", "threads", "processes"],
+        "the CPUs that it uses are `cores: 2`",
+    ),
+    (
+        &["retries", "attempts"],
+        "further attempts are `retry: { attempts: 3 }`",
+    ),
+    (
+        &["foreach", "for", "matrix", "scatter", "loop", "with_items"],
+        "a step for each item of a list is a `for-each` around the activity",
+    ),
+    (
+        &["name", "id"],
+        "the name of an activity stands behind `activity:`",
+    ),
+];

@@ -22,7 +22,7 @@ pub mod wfformat;
 
 use model::Definition;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Report, Severity};
+pub use diagnostic::{Also, Diagnostic, Diagnostics, Report, Severity};
 pub use known_items::{has_unknown_items, with_known_items};
 pub use schema::schema;
 pub use show::{dot, json, tree};

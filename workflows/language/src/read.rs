@@ -18,13 +18,18 @@ use expression::nearest;
 use model::{Definition, Draft, Expression, NodeId, NodeKind, Type, Value};
 
 use self::lost::Lost;
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::keys::{Key, TYPES, Table};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::keys::{ACTIVITY, ELSEWHERE, Key, PROCESS, TYPES, Table, is_step};
 use crate::limits::DIAGNOSTICS_MAX;
-use crate::tree::{Id, Tree, shorten};
+use crate::tree::{Id, Tree, is_odd_blank, shorten};
 
 /// Names that are compared to a wrong one: more would make a file of wrong names slow.
 const COMPARED_MAX: usize = 1_000;
+
+/// Quotes of typography: letters to YAML, to shells and to expressions.
+const QUOTES_ODD: [char; 6] = [
+    '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{ab}',
+];
 
 /// Reads and checks a definition; none, and at least one error, where it is not one.
 pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Option<Definition> {
@@ -40,6 +45,7 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
         ambiguous: HashSet::new(),
         links: HashMap::new(),
         lost: Lost::default(),
+        odd_quotes: Vec::new(),
     };
     for &(key, value) in tree.repeated() {
         reader.lose(key);
@@ -72,6 +78,8 @@ struct Reader<'t, 's> {
     /// Where the links of each controller are written.
     links: HashMap<NodeId, Vec<Id>>,
     lost: Lost<'t>,
+    /// Texts that begin with a quote of typography, which is a letter of them.
+    odd_quotes: Vec<Id>,
 }
 
 /// The known keys of one mapping.
@@ -107,13 +115,23 @@ impl<'t> Reader<'t, '_> {
                 found.push(diagnostic);
             }
         };
+        let mut warnings = Vec::new();
         for finding in expression::check_draft(&self.draft) {
-            if !self.follows(&finding.problem) {
-                keep(self.located(&finding.problem, Some(finding.offset)), false);
+            if self.follows(&finding.problem) {
+                continue;
+            }
+            let located = self.located(&finding.problem, Some(finding.offset));
+            match finding.severity {
+                expression::Severity::Error => keep(located, false),
+                expression::Severity::Warning => warnings.push(located.warning()),
             }
         }
-        let mut warnings = Vec::new();
         self.warn_of_unwritten(&mut warnings);
+        self.warn_of_odd_quotes(&mut warnings);
+        // An order that could not be read may be what is wanting.
+        if n_read == 0 {
+            self.warn_of_races(&mut warnings);
+        }
         let draft = std::mem::take(&mut self.draft);
         let checked = draft.check();
         if let Err(problems) = &checked {
@@ -199,11 +217,40 @@ impl<'t> Reader<'t, '_> {
             if is_wanting && found.len() < DIAGNOSTICS_MAX {
                 let message = format!("nothing is ever written to the variable `{name}`");
                 let warning = Diagnostic::error(self.tree.span(key), message);
-                found.push(Diagnostic {
-                    severity: Severity::Warning,
-                    ..warning
-                });
+                found.push(warning.warning());
             }
+        }
+    }
+
+    fn warn_of_odd_quotes(&self, found: &mut Vec<Diagnostic>) {
+        let room = DIAGNOSTICS_MAX.saturating_sub(found.len());
+        for &at in self.odd_quotes.iter().take(room) {
+            let text = self.tree.text(at).unwrap_or_default();
+            let Some(quote) = text.chars().next() else {
+                continue;
+            };
+            let start = self.tree.span(at).start;
+            let place = start..start + quote.len_utf8();
+            let message = format!("`{quote}` is a letter of the text here, not a quote");
+            let warning = Diagnostic::error(place, message).warning();
+            found.push(warning.hint("write \" or ' in its place: it came with a copied text"));
+        }
+    }
+
+    fn warn_of_races(&self, found: &mut Vec<Diagnostic>) {
+        for race in self.draft.races() {
+            if found.len() >= DIAGNOSTICS_MAX {
+                return;
+            }
+            let variable = self.draft.variables.get(race.variable as usize);
+            let name = variable.map_or("", |variable| &variable.name);
+            let [other, one] = race.writers.map(|place| self.located_place(&place));
+            let message = format!(
+                "two steps may write the variable `{name}` at the same time: the last one counts"
+            );
+            let warning = Diagnostic::error(one, message).warning();
+            let hint = "order them by a link or a sequence, or give each a variable of its own";
+            found.push(warning.hint(hint).also(other, "the other one writes here"));
         }
     }
 
@@ -281,7 +328,8 @@ impl<'t> Reader<'t, '_> {
             return;
         }
         let names = table.keys.iter().map(|key| key.name);
-        let hint = self.meant(name, names.clone()).unwrap_or_else(|| {
+        let known = elsewhere(name, table).or_else(|| self.meant(name, names.clone()));
+        let hint = known.unwrap_or_else(|| {
             let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
             format!("{} has {}", table.what, names.join(", "))
         });
@@ -297,7 +345,12 @@ impl<'t> Reader<'t, '_> {
     fn text(&mut self, at: Id, wanted: &str) -> Option<&'t str> {
         let tree = self.tree;
         match tree.text(at) {
-            Some(text) if !text.is_empty() || !tree.is_plain(at) => Some(text),
+            Some(text) if !text.is_empty() || !tree.is_plain(at) => {
+                if tree.is_plain(at) && text.starts_with(QUOTES_ODD) {
+                    self.odd_quotes.push(at);
+                }
+                Some(text)
+            }
             _ => {
                 let error = self.expected(at, wanted);
                 self.add(error);
@@ -334,8 +387,10 @@ impl<'t> Reader<'t, '_> {
         self.literal(at, wanted)?;
         let number = self.tree.integer(at);
         if number.is_none() {
-            let written = shorten(self.tree.text(at).unwrap_or_default());
-            self.error(at, format!("`{written}` where {wanted} is expected"));
+            let text = self.tree.text(at).unwrap_or_default();
+            let message = format!("`{}` where {wanted} is expected", shorten(text));
+            let error = Diagnostic::error(self.tree.span(at), message);
+            self.add(error.hint_if(number_hint(text)));
         }
         number
     }
@@ -448,6 +503,45 @@ impl<'t> Reader<'t, '_> {
             hint,
         );
         None
+    }
+}
+
+/// What to write instead of a key that is one of other languages, or stands in another place.
+fn elsewhere(name: &str, table: &Table) -> Option<String> {
+    if name.contains(is_odd_blank) {
+        return Some("there is a no-break space in it: type the spaces again".to_owned());
+    }
+    if table.what == PROCESS.what && is_step(name) {
+        return Some(format!(
+            "`{name}:` belongs below `body:`, indented deeper than that"
+        ));
+    }
+    if table.what != ACTIVITY.what {
+        return None;
+    }
+    let mut known = ELSEWHERE.iter();
+    let found = known.find(|(names, _)| names.contains(&name));
+    found.map(|(_, instead)| (*instead).to_owned())
+}
+
+/// How a number is written that stands there as a word or with more behind it.
+fn number_hint(written: &str) -> Option<String> {
+    const WORDS: [&str; 13] = [
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+        "eleven", "twelve",
+    ];
+    let word = written.to_ascii_lowercase();
+    if let Some(number) = WORDS.iter().position(|known| *known == word) {
+        return Some(format!("write `{number}`"));
+    }
+    let n_digits = written.bytes().take_while(u8::is_ascii_digit).count();
+    match (n_digits, &written[n_digits..]) {
+        (0, _) => Some("write it in digits, as `2`".to_owned()),
+        (_, rest) if rest.starts_with('.') => {
+            Some("without a point: it is a whole number".to_owned())
+        }
+        (_, "") => None,
+        (_, _) => Some(format!("without a unit: write `{}`", &written[..n_digits])),
     }
 }
 

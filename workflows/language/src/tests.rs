@@ -5,9 +5,11 @@ mod data;
 mod for_each;
 mod good;
 mod hostile;
+mod kinds;
 mod own_variables;
 mod repeat;
 mod schema;
+mod slips;
 mod together;
 
 use crate::{Compiled, Diagnostics, compile};

@@ -4,6 +4,7 @@
 mod build;
 mod explain;
 mod item;
+mod lines;
 mod scalar;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use granit_parser::ScalarStyle;
 use model::Value;
 
 use self::item::{Item, Kind};
+pub(crate) use self::lines::is_odd_blank;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::limits::FILE_BYTES_MAX;
 

@@ -12,7 +12,10 @@ pub(crate) use self::run::{
     Ending, Following, Recording, Rerun, Run, Submission, Submit, duration, scheduler,
 };
 use crate::chosen::Only;
-use crate::{experiment, forecast, grid_admin, history, init, plan, platform, report, text, trace};
+use crate::{
+    completions, experiment, forecast, grid_admin, history, init, plan, platform, report, text,
+    trace,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -119,6 +122,11 @@ pub(crate) enum Command {
     Drain(grid_admin::Drain),
     /// Use a machine of a grid again
     Undrain(grid_admin::Drain),
+    /// Print what a shell needs to complete words of these commands
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::Arguments),
+    /// Write a manual page of each command to a directory
+    Man(completions::Man),
     /// Small programs that processes may use
     #[command(subcommand, hide = true)]
     Tool(Tool),
@@ -524,6 +532,8 @@ impl Command {
             | Command::Drain(_)
             | Command::Undrain(_)
             | Command::Experiment(_)
+            | Command::Completions(_)
+            | Command::Man(_)
             | Command::Tool(_) => false,
         }
     }

@@ -147,10 +147,16 @@ pub(crate) fn find(
                 .iter()
                 .any(|activity| fit(&definition, *activity, word) != Fit::None);
             if is_activity {
-                Ok((newest, Some(word.clone())))
-            } else {
-                Err(failure)
+                return Ok((newest, Some(word.clone())));
             }
+            let all = definition.activities().iter();
+            let names = all.map(|activity| definition.plain_name(activity.node()));
+            Err(match text::nearest(word, names) {
+                Some(meant) => failure.help(format!(
+                    "did you mean {meant}, an activity of the newest process?"
+                )),
+                None => failure,
+            })
         }
         (Err(failure), _, _) => Err(failure),
     }

@@ -1,6 +1,8 @@
 //! A fault as its reader needs it: which activity, which command, what it said, where to look, how
 //! to go on. No stack of wrapped errors.
 
+mod advice;
+
 use language::wfformat::Burn;
 use model::{Definition, Fault, FaultName, ProcessId};
 
@@ -105,6 +107,9 @@ fn one(fault: &Fault, context: &Context<'_>) -> String {
             context.options()
         );
         rows.push(("all output", logs));
+    }
+    if let Some(advice) = advice::advice(fault, context) {
+        rows.push(("advice", text::harmless(&advice)));
     }
     let mut text = format!("{} {title} ({})\n", screen::bad("fault:"), fault.name);
     for (label, value) in rows {

@@ -15,7 +15,7 @@ use crate::export::{self, Exported};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located, Scope};
 use crate::location::Location;
-use crate::source_file;
+use crate::source_file::{self, SourceFile};
 use crate::state::StateDirectory;
 use crate::{fault, json, machines, render, screen, submit, text};
 
@@ -279,13 +279,20 @@ pub(crate) fn validate(arguments: &Validate) -> Outcome {
                 }
                 let n_activities = compiled.definition.activities().len() as u64;
                 let activities = text::count(n_activities, "activity", "activities");
-                (
-                    compiled.warnings,
-                    format!(
-                        "{shown}: {} is valid, {activities}\n",
-                        compiled.definition.name()
-                    ),
-                )
+                let name = compiled.definition.name().to_owned();
+                let absent = SourceFile::new(path, compiled.definition).absent();
+                for message in &absent {
+                    screen::error(&format!("{shown}: {message}"));
+                    reports.push(json!({ "file": path, "severity": "error", "message": message }));
+                }
+                let said = match absent.is_empty() {
+                    true => format!("{shown}: {name} is valid, {activities}\n"),
+                    false => {
+                        n_bad += 1;
+                        String::new()
+                    }
+                };
+                (compiled.warnings, said)
             }
             Ok(Err(diagnostics)) => {
                 n_bad += 1;

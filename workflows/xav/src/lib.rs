@@ -13,6 +13,7 @@ mod ask;
 mod burn;
 mod cancel;
 mod chosen;
+mod completions;
 mod experiment;
 mod export;
 mod failure;
@@ -58,7 +59,8 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command, Tool};
 use crate::failure::{Failure, Outcome};
@@ -68,7 +70,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     speak_plainly();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            suggest(&mut error);
             // Help and version are errors to clap, with status 0.
             let _ = error.print();
             return ExitCode::from(
@@ -83,6 +86,30 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.tell(as_json);
             ExitCode::from(failure.status)
         }
+    }
+}
+
+/// Names the subcommand that was probably meant, where swapped letters are too far for the parser.
+fn suggest(error: &mut clap::Error) {
+    if error.kind() != ErrorKind::InvalidSubcommand
+        || error.get(ContextKind::SuggestedSubcommand).is_some()
+    {
+        return;
+    }
+    let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let commands = Arguments::command();
+    let all = || {
+        let all = commands.get_subcommands();
+        all.filter(|one| !one.is_hide_set())
+    };
+    // A word may be one of a group of commands, as in `xav grid init`.
+    let inner = all().flat_map(clap::Command::get_subcommands);
+    let names: Vec<&str> = all().chain(inner).map(clap::Command::get_name).collect();
+    if let Some(meant) = text::nearest(written, names) {
+        let meant = ContextValue::Strings(vec![meant.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
     }
 }
 
@@ -120,6 +147,8 @@ fn obey(command: &Command) -> Outcome {
         Command::Nodes(nodes) => grid_admin::nodes(nodes),
         Command::Drain(drain) => grid_admin::drain(drain, true),
         Command::Undrain(drain) => grid_admin::drain(drain, false),
+        Command::Completions(arguments) => completions::completions(arguments),
+        Command::Man(arguments) => completions::man(arguments),
         Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),
     }
 }

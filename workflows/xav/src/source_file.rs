@@ -11,7 +11,7 @@ use model::{Bytes, Definition};
 use crate::arguments::Recording;
 use crate::failure::{Failure, status};
 use crate::files_beside::FilesBeside;
-use crate::inputs::reason;
+use crate::inputs::{self, reason};
 use crate::screen;
 
 /// A definition with its file.
@@ -59,8 +59,7 @@ pub(crate) fn compile_text(
             for oddity in &oddities {
                 screen::warn(oddity);
             }
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-            Ok(SourceFile { definition, path })
+            Ok(SourceFile::new(path, definition))
         }
         Err(diagnostics) => {
             show(&diagnostics);
@@ -267,9 +266,23 @@ pub(crate) fn show(diagnostics: &Diagnostics) {
 }
 
 impl SourceFile {
+    /// A definition that was read from a path.
+    pub(crate) fn new(path: &Path, definition: Definition) -> SourceFile {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        SourceFile { definition, path }
+    }
+
     /// The files beside the definition; or everything that is wrong with them.
     pub(crate) fn files(&self) -> Result<FilesBeside, Vec<String>> {
         FilesBeside::look(self.directory(), &self.definition.draft().files)
+    }
+
+    /// Everything that is wrong with the files that it names: those of `files:` and defaults of inputs.
+    pub(crate) fn absent(&self) -> Vec<String> {
+        let declared = &self.definition.draft().inputs;
+        let defaults = inputs::add_beside(self.directory(), declared, &mut Vec::new());
+        let wrong = [self.files().err(), defaults.err()];
+        wrong.into_iter().flatten().flatten().collect()
     }
 
     /// The directory that it is in.

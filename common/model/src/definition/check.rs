@@ -6,6 +6,7 @@ mod bodies;
 mod data;
 mod links;
 mod problems;
+mod races;
 mod recorded;
 mod variables;
 mod words;
@@ -18,6 +19,8 @@ use self::bodies::{Bodies, check_for_each, check_names, check_reads, check_repea
 pub(super) use self::data::order_by_data;
 use self::links::{Links, check_links, check_producers, report_cycles};
 use self::problems::Problems;
+pub use self::races::Race;
+pub(super) use self::races::races;
 pub(super) use self::recorded::recorded;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,

@@ -10,7 +10,7 @@ use history::Store;
 use model::{ActivityId, Entry, Span, Wall};
 
 use crate::dispatch::Commands;
-use crate::enact::lengths::Lengths;
+use crate::enact::lengths::{lengths, more_activities};
 use crate::enact::works::{Works, forecast};
 use crate::process::Process;
 use crate::process::index::has_ended;
@@ -21,7 +21,8 @@ const LOOKED_THROUGH_MAX: usize = 4_096;
 /// The time for which such a count serves, for each activity of the process.
 const LOOKED_THROUGH_FOR: Span = Span::from_millis(1);
 
-/// Activities of a draft that are looked up in the history: a fraction of a millisecond.
+/// Activities of a draft that are looked up in the history, and nodes of a draft whose loops are: a fraction of a
+/// millisecond each.
 const LOOKED_UP_MAX: usize = 256;
 
 /// The time for which such a count serves, for each activity that is looked up.
@@ -106,7 +107,9 @@ fn looks_through_plan(process: &Process) -> bool {
 /// since its plan was made.
 fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
     let totals = process.totals();
-    let n_left = f64::from(totals.waiting + totals.ready + totals.running);
+    let n_known = f64::from(totals.waiting + totals.ready + totals.running);
+    // Of a larger draft the controllers are not looked up: each is a look into the history.
+    let n_left = n_known + more_activities(process, history, LOOKED_UP_MAX);
     let slots: u32 = process.grants().map(|grant| grant.slots).sum();
     let used = f64::from(slots).clamp(1.0, n_left.max(1.0));
     let rest = Rest::of(process, history);
@@ -211,7 +214,7 @@ struct Planned {
 /// The seconds that bodies take which are expected beyond those in the plan, at the power of the machines in it.
 fn more(process: &Process, history: &Store, works: &Works) -> f64 {
     let slots: u32 = process.grants().map(|grant| grant.slots).sum();
-    let lengths = Lengths::of(process, history, works, f64::from(slots.max(1)));
+    let lengths = lengths(process, history, works, f64::from(slots.max(1)));
     if lengths.expected <= lengths.planned {
         return 0.0;
     }

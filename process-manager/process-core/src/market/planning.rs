@@ -17,7 +17,7 @@ use super::memory::held_by_others;
 use super::queue::Turn;
 use super::{Demand, Market, Stage};
 use crate::enact::busy::Running;
-use crate::enact::lengths::Lengths;
+use crate::enact::lengths::lengths;
 use crate::enact::problem::problem;
 use crate::enact::works::{Works, gives_work, knows_work};
 use crate::io::{Effect, PlanRequest, PlanResult};
@@ -404,7 +404,7 @@ impl Market {
         let slots = self.offered().map(|(_, one)| u64::from(one.slots));
         let slots = slots.sum::<u64>().max(1) as f64;
         let works = Works::new(known, step.history);
-        let lengths = Lengths::of(known, step.history, &works, slots);
+        let lengths = lengths(known, step.history, &works, slots);
         let expected = Span::from_seconds_up(makespan.seconds() * lengths.factor());
         (lengths.expected != lengths.planned).then_some(expected)
     }

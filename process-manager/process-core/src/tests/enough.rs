@@ -127,7 +127,8 @@ fn more_items_than_there_are_and_numbers_that_are_none_are_faults() {
         assert_eq!(name, FaultName::Expression);
         message
     };
-    assert!(wrong("\"two\"").ends_with("`complete-when`: a string, not a whole number"));
+    let text = wrong("size(found) > 9 ? 2 : \"two\"");
+    assert!(text.ends_with("`complete-when`: a string, not a whole number"));
     assert!(wrong("0").ends_with("`complete-when`: less than 1 item, or more than any list has"));
 }
 

@@ -210,7 +210,9 @@ fn without_items_the_body_is_skipped() {
 
 #[test]
 fn a_list_that_is_none_and_items_without_a_name_are_faults() {
-    assert!(fault(process("size(found)", None)).ends_with("`in` is a int, not a list"));
+    assert!(
+        fault(process("size(found) > 9 ? found : 9", None)).ends_with("`in` is a int, not a list")
+    );
     let keyed = |text: &str| {
         let mut draft = process("found", None);
         key(&mut draft, 2, text);
@@ -218,7 +220,7 @@ fn a_list_that_is_none_and_items_without_a_name_are_faults() {
     };
     assert!(keyed("\"../\" + item").contains("`../x` cannot be a name"));
     assert!(keyed("\"same\"").ends_with("another item is called `same` too"));
-    assert!(keyed("[item]").contains("text or a whole number"));
+    assert!(keyed("size(item) > 9 ? item : [item]").contains("text or a whole number"));
 }
 
 #[test]

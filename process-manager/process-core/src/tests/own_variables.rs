@@ -114,6 +114,14 @@ fn items_that_were_left_out_have_no_value_in_the_list() {
 fn a_value_of_another_type_is_a_fault_of_its_item() {
     let mut draft = scored("found", None);
     draft.variables[1].kind = Type::Text;
+    // What JSON says is known when it is there.
+    for node in &mut draft.nodes {
+        if let NodeKind::Activity(activity) = &mut node.kind
+            && let Some(capture) = activity.stdout.as_mut().filter(|one| one.variable == 1)
+        {
+            capture.parse = Parse::Json;
+        }
+    }
     let status = run(draft).status();
     assert_eq!(status.summary.phase, Phase::Faulted);
     assert_eq!(

@@ -61,6 +61,9 @@ impl Reader<'_, '_> {
             let node = problem.place.node;
             return node.is_some_and(|node| self.lost.parts_of.contains(&node));
         }
+        if ends(&["to which nothing is ever written"]) {
+            return self.diagnostics.has_errors();
+        }
         // A file without a body that can be read has been complained of.
         begins(&["nothing to do"]) && self.diagnostics.has_errors()
     }

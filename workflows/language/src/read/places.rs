@@ -39,7 +39,30 @@ impl Reader<'_, '_> {
             }
             (Target::Value(id) | Target::Key(id), _) => self.tree.span(id),
         };
-        Diagnostic::error(span, problem.message.clone()).hint_if(problem.hint.clone())
+        let located = Diagnostic::error(span, problem.message.clone());
+        let located = located.hint_if(problem.hint.clone());
+        match self.first_of_name(problem) {
+            Some(first) => located.also(first, "the first one is here"),
+            None => located,
+        }
+    }
+
+    /// The place of the step that has a name first, where a second one has it.
+    fn first_of_name(&self, problem: &Problem) -> Option<Range<usize>> {
+        let name = problem.message.strip_prefix("a second node is called `")?;
+        let first = *self.names.get(name.strip_suffix('`')?)?;
+        let step = *self.steps.get(first.index())?;
+        let mut named = ["activity", "name"].into_iter();
+        let own = named.find_map(|key| self.tree.entry(step, key));
+        let place = own.map_or(step, |(_, name)| name);
+        Some(self.tree.span(place))
+    }
+
+    /// The place of a field in the file.
+    pub(super) fn located_place(&self, place: &Place) -> Range<usize> {
+        match self.find(place, false) {
+            Target::Value(id) | Target::Key(id) => self.tree.span(id),
+        }
     }
 
     fn find(&self, place: &Place, of_name: bool) -> Target {

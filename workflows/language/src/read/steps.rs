@@ -3,8 +3,8 @@
 use model::{Assignment, Join, Node, NodeId, NodeKind, Test};
 
 use super::{Fields, Pending, Reader};
-use crate::keys::{ACTIVITY, LATER_STEPS, PARALLEL_FORM, SEQUENCE_FORM, STEPS, Table};
-use crate::tree::{Id, shorten};
+use crate::keys::{ACTIVITY, LATER_STEPS, PARALLEL_FORM, SEQUENCE_FORM, STEPS, Table, is_step};
+use crate::tree::{Id, is_odd_blank, shorten};
 
 impl<'t> Reader<'t, '_> {
     /// Reads a step and all below it; none where it is not a step.
@@ -93,6 +93,15 @@ impl<'t> Reader<'t, '_> {
             let error = match tree.list(at) {
                 Some(_) => error
                     .hint("write `sequence:` (one after another) or `parallel:` before the list"),
+                None if tree.is_null(at) => {
+                    error.hint("it stands on the lines below, indented deeper than the key")
+                }
+                None if tree
+                    .text(at)
+                    .is_some_and(|text| text.contains(is_odd_blank)) =>
+                {
+                    error.hint("there is a no-break space in it: type the spaces again")
+                }
                 None => error.hint(format!("a step is a mapping with one of {}", listed())),
             };
             self.add(error);
@@ -170,8 +179,24 @@ impl<'t> Reader<'t, '_> {
 
     /// The list of steps of a controller, and its mapping form where that was chosen.
     fn form(&mut self, at: Id, table: &'static Table) -> (Option<Id>, Option<Fields>) {
-        if self.tree.map(at).is_none() {
+        let Some(mut entries) = self.tree.map(at) else {
             return (Some(at), None);
+        };
+        let first = entries.next().map(|(key, _)| key);
+        let name = first
+            .and_then(|key| self.tree.text(key))
+            .unwrap_or_default();
+        // A step in the place of the list of steps.
+        if let Some(first) = first.filter(|_| is_step(name) && self.tree.entry(at, "do").is_none())
+        {
+            let message = format!("`{name}` where a list of steps is expected");
+            self.hint(
+                first,
+                message,
+                format!("write `- {name}:`: each step of a list begins with `- `"),
+            );
+            self.lose(at);
+            return (None, None);
         }
         let form = self.fields(at, table);
         (form.as_ref().and_then(|form| form.get("do")), form)

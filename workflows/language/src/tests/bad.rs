@@ -226,7 +226,7 @@ fn activities_are_strict() {
          stderr: { into: totl, as: string }",
         &[
             "10:12: text where a command is expected (write a list, `[program, argument]`, or `{ shell: \"...\" }`)",
-            "11:14: `two` where a whole number is expected",
+            "11:14: `two` where a whole number is expected (write `2`)",
             "12:15: `512` is a size without a unit (sizes are written with a unit: `100B`, `10MB`, `512MiB`, `2.5GiB`)",
             "13:13: `3` is a duration without a unit (durations are written with a unit: `500ms`, `30s`, `2m`, `1h30m`, `1d`)",
             "14:16: an expression where a duration is expected (this must be written out; expressions here come later)",
@@ -351,7 +351,7 @@ fn slips_of_yaml_are_explained() {
         ),
         (
             "    - activity: a\n      run: [a",
-            "10:12: a `[` that is not closed",
+            "10:12: a `[` that is not closed (write `]` at the end of what it holds)",
         ),
         (
             "    - activity: \"a\n",
@@ -367,7 +367,7 @@ fn slips_of_yaml_are_explained() {
         ),
         (
             "    - activity: a\n      activity: b\n      run: [a]",
-            "10:7: the key `activity` is there twice",
+            "10:7: the key `activity` is there twice (a second step begins with `- `: write `- activity:`)",
         ),
         (
             "    - empty:\n---\na: b",

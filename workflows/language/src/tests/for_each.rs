@@ -194,7 +194,7 @@ fn the_keys_are_strict() {
             "12:32: a number where `${...}` or a list is expected (`${ range(5) }` is the list of so many numbers)",
             "12:40: `y` where `${...}` is expected (an expression is written `${ ... }`)",
             "12:53: text where `true` or `false` is expected",
-            "12:69: `few` where a whole number is expected",
+            "12:69: `few` where a whole number is expected (write it in digits, as `2`)",
             "12:80: `emty` is not a step (did you mean `empty`?)",
             "13:17: a list where a mapping (a for-each) is expected",
         ],
@@ -209,7 +209,7 @@ fn the_list_and_the_names_are_checked() {
          - for-each: { item: x, in: \"${ inputs.name }\", key: \"${ x + y }\", do: { empty: } }\n    \
          - for-each: { item: v, index: if, in: [1], at-most: 0, do: { empty: } }\n    \
          - for-each: { item: a-b, index: a-b, in: [1], do: { empty: } }\n    \
-         - for-each: { item: x, in: [1], parallel: false, at-most: 2, do: { for-each: { item: x, in: \"${ x }\", do: { empty: } } } }",
+         - for-each: { item: x, in: [1], parallel: false, at-most: 2, do: { for-each: { item: x, in: \"${ [x] }\", do: { empty: } } } }",
         &[
             "7:32: `inputs.one` is a file, not a list (declare it as `list of file`)",
             "8:32: an expression inside a list or a mapping (write the whole value as one expression: `${ [a, b] }`)",

@@ -87,7 +87,7 @@ fn what_is_read_or_written_outside_is_refused() {
     );
     check(
         "",
-        "    - for-each: { item: x, in: [1], variables: { v: int, x: text, y: int }, do: { activity: a, run: [a, \"${ a[*].y }\"], stdout: { into: y } } }\n    \
+        "    - for-each: { item: x, in: [1], variables: { v: int, x: text, y: int }, do: { activity: a, run: [a, \"${ a[*].y }\"], stdout: { into: y, as: int } } }\n    \
          - for-each: { item: x, in: [1], key: \"${ string(y) }\", variables: [y], do: { empty: } }",
         &[
             "7:53: variable `v` is declared twice",

@@ -146,7 +146,7 @@ fn samples_are_valid() {
 fn example(table: &Table, key: &str) -> String {
     let step = |text: &str| {
         format!(
-            "xavantes: 1\nname: p\nvariables: {{ v: int }}\nfiles: [f]\nbody:\n  parallel:\n    - {{ activity: w, run: [x], stdout: {{ into: v }} }}\n    - {text}\n  links: [{{ from: w, to: x }}]\n"
+            "xavantes: 1\nname: p\nvariables: {{ v: int }}\nfiles: [f]\nbody:\n  parallel:\n    - {{ activity: w, run: [x], stdout: {{ into: v, as: int }} }}\n    - {text}\n  links: [{{ from: w, to: x }}]\n"
         )
     };
     let activity = |more: &str| step(&format!("{{ activity: x, run: [x], {more} }}"));
@@ -209,7 +209,7 @@ fn example(table: &Table, key: &str) -> String {
             "inputs" => activity("inputs: { i: w.o }")
                 .replace("run: [x], stdout", "run: [x], outputs: { o: o }, stdout"),
             "outputs" => activity("outputs: { o: o }"),
-            "stdout" | "stderr" => activity(&format!("{key}: {{ into: v }}")),
+            "stdout" | "stderr" => activity(&format!("{key}: {{ into: v, as: int }}")),
             "work" | "timeout" => activity(&format!("{key}: 1s")),
             "cores" => activity("cores: 2"),
             "priority" => activity("priority: 2"),

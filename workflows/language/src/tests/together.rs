@@ -39,10 +39,10 @@ body:
         &[
             "4:1: the key `variables` is there twice",
             "10:7: the key `run` is there twice",
-            "11:14: `two` where a whole number is expected",
+            "11:14: `two` where a whole number is expected (write `2`)",
             "12:7: an activity without `run` (`run`: the command: a list without a shell, or { shell: \"...\" })",
             "14:7: unknown key `rum` (did you mean `run`?)",
-            "15:7: the key `activity` is there twice",
+            "15:7: the key `activity` is there twice (a second step begins with `- `: write `- activity:`)",
             "18:30: no variable is called `u` (did you mean `v`?)",
             "20:7: these wait for each other in a cycle: a -> b -> a",
             "20:25: the key `from` is there twice",
@@ -103,7 +103,7 @@ fn a_priority_is_a_whole_number_within_bounds() {
     );
     check(
         &activity("high"),
-        &["9:42: `high` where a whole number is expected"],
+        &["9:42: `high` where a whole number is expected (write it in digits, as `2`)"],
     );
 }
 

@@ -9,6 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle, options};
 use super::item::{Item, Kind};
 use super::{Id, Tree, shorten};
 use crate::diagnostic::{Diagnostic, Diagnostics, line_and_column};
+use crate::keys::is_step;
 use crate::limits::{DEPTH_MAX, DIAGNOSTICS_MAX, ITEMS_MAX};
 #[cfg(test)]
 use crate::{limits::FILE_BYTES_MAX, wfformat};
@@ -332,7 +333,11 @@ fn report_repeated(tree: &Tree<'_>, key: Id, first: Id, diagnostics: &mut Diagno
     let text = tree.text(key).unwrap_or_default();
     let message = format!("the key `{}` is there twice", shorten(text));
     let error = Diagnostic::error(tree.span(key), message);
-    diagnostics.add(error.label(format!("first in line {line}, column {column}")));
+    let error = error.label(format!("first in line {line}, column {column}"));
+    diagnostics.add(match is_step(text) {
+        true => error.hint(format!("a second step begins with `- `: write `- {text}:`")),
+        false => error,
+    });
 }
 
 fn range(span: &Span) -> Range<usize> {

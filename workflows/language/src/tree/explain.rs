@@ -2,8 +2,10 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
-use super::Tree;
-use crate::diagnostic::Diagnostic;
+use super::lines::{Line, Lines, key_of, odd_blank};
+use super::{Tree, shorten};
+use crate::diagnostic::{Diagnostic, line_and_column};
+use crate::keys::is_step;
 use crate::limits::DEPTH_MAX;
 
 impl Tree<'_> {
@@ -21,6 +23,9 @@ impl Tree<'_> {
                 .filter(|c| *c != '\n')
                 .map_or(0, char::len_utf8);
         let kind = error.kind();
+        if let Some(explained) = self.explain_by_lines(kind, at) {
+            return explained;
+        }
         if let Some(open) = self.bare_expression(at) {
             let message = "inside { } and [ ] an expression is put in quotes";
             let place = Diagnostic::error(open..open + 2, message);
@@ -94,12 +99,12 @@ impl Tree<'_> {
             (
                 ErrorKind::UnclosedFlowCollection { open: '{' },
                 "a `{` that is not closed",
-                "",
+                "write `}` at the end of what it holds",
             ),
             (
                 ErrorKind::UnclosedFlowCollection { open: '[' },
                 "a `[` that is not closed",
-                "",
+                "write `]` at the end of what it holds",
             ),
             (
                 ErrorKind::MisplacedFlowCollectionEnd,
@@ -116,6 +121,149 @@ impl Tree<'_> {
             Some((_, message, hint)) => known(message, hint),
             None => place,
         }
+    }
+
+    /// What the lines around an error say that the parser does not: its message tells where it gave up,
+    /// which is often behind the mistake.
+    fn explain_by_lines(&self, kind: &ErrorKind, at: usize) -> Option<Diagnostic> {
+        let lines = Lines::around(self.source, at);
+        let is_block = matches!(
+            kind,
+            ErrorKind::MappingValueNotAllowed
+                | ErrorKind::ExpectedBlockMappingKey
+                | ErrorKind::ExpectedBlockSequenceEntry
+                | ErrorKind::SimpleKeyExpected
+                | ErrorKind::InvalidSimpleKey
+                | ErrorKind::InvalidIndentation
+        );
+        if is_block && let Some(place) = lines.odd_blank() {
+            return Some(odd_blank(self.source, place));
+        }
+        let is_flow = matches!(
+            kind,
+            ErrorKind::ExpectedFlowMappingSeparator
+                | ErrorKind::ExpectedFlowSequenceSeparator
+                | ErrorKind::InvalidColonPlacement
+                | ErrorKind::UnexpectedEofFlowSequence
+                | ErrorKind::UnexpectedEofFlowMapping
+                | ErrorKind::InvalidIndentation
+                | ErrorKind::UnclosedFlowCollection { .. }
+        );
+        if is_flow && let Some(open) = self.open_bracket(at) {
+            let bracket = &self.source[open..open + 1];
+            let closing = if bracket == "{" { "}" } else { "]" };
+            let (line, _) = line_and_column(self.source, open);
+            let place =
+                Diagnostic::error(open..open + 1, format!("a `{bracket}` that is not closed"));
+            let hint =
+                format!("write `{closing}` at the end of what it holds, in line {line} or below");
+            return Some(place.hint(hint));
+        }
+        let line = lines.at?;
+        if *kind == ErrorKind::ExpectedBlockSequenceEntry {
+            return Some(self.not_an_item(&lines, line));
+        }
+        if *kind == ErrorKind::MappingValueNotAllowed {
+            return self.too_deep(&lines, line);
+        }
+        if *kind != ErrorKind::ExpectedBlockMappingKey || !line.is_item() {
+            return None;
+        }
+        let above = lines.nearest(|other| other.is_item())?;
+        let (n_above, _) = line_and_column(self.source, above.start);
+        let message = "this item does not begin where the others of its list do";
+        let place = Diagnostic::error(line.first()..line.first() + 1, message);
+        let column = above.indent + 1;
+        Some(place.hint(format!(
+            "begin it in column {column}, as the one in line {n_above}"
+        )))
+    }
+
+    /// A line among the items of a list that does not begin with `- `.
+    fn not_an_item(&self, lines: &Lines<'_>, line: Line<'_>) -> Diagnostic {
+        let end = line.first() + key_of(line.text).map_or(1, str::len);
+        let place = Diagnostic::error(
+            line.first()..end,
+            "a line without `- ` where the next item of a list is expected",
+        );
+        let item = lines.nearest(|other| other.is_item() && other.indent == line.indent);
+        let key = key_of(line.text).unwrap_or_default();
+        if is_step(key) {
+            return place.hint(format!(
+                "each step of a list begins with `- `: write `- {key}:`"
+            ));
+        }
+        match item {
+            Some(item) => {
+                let (n_item, _) = line_and_column(self.source, item.start);
+                let column = item.indent + 3;
+                place.hint(format!(
+                    "if it belongs to the item in line {n_item}, begin it in column {column}; if it is an item of its own, write `- ` before it"
+                ))
+            }
+            None => place.hint("write `- ` before it, or indent it as what it belongs to"),
+        }
+    }
+
+    /// A key that is indented deeper than the line above, which has its value already.
+    fn too_deep(&self, lines: &Lines<'_>, line: Line<'_>) -> Option<Diagnostic> {
+        let key = key_of(line.text)?;
+        let above = lines.nearest(|_| true)?;
+        let (key_above, column) = above.key()?;
+        if !above.has_value() || line.indent <= column {
+            return None;
+        }
+        let (n_above, _) = line_and_column(self.source, above.start);
+        let place = Diagnostic::error(
+            line.first()..line.first() + key.len(),
+            format!(
+                "`{}` is indented deeper than line {n_above}, which has its value already",
+                shorten(key)
+            ),
+        );
+        Some(place.hint(format!(
+            "begin it in column {}, as `{}` above",
+            column + 1,
+            shorten(key_above)
+        )))
+    }
+
+    /// The bracket before an error that was opened on a line above and is not closed.
+    fn open_bracket(&self, at: usize) -> Option<usize> {
+        let line_start = self.source.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
+        let mut open: Vec<(usize, char)> = Vec::new();
+        let mut quote = None;
+        let mut before = '\n';
+        let mut is_comment = false;
+        for (place, c) in self.source.get(..at)?.char_indices() {
+            if is_comment {
+                is_comment = c != '\n';
+                before = c;
+                continue;
+            }
+            let begins = before.is_whitespace() || matches!(before, '[' | '{' | ',' | ':');
+            match (quote, c) {
+                (Some(mark), c) if c == mark => quote = None,
+                // An apostrophe in a text is no quote: none of a block goes over lines here.
+                (Some(_), '\n') if open.is_empty() => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if begins => quote = Some(c),
+                (None, '#') if before.is_whitespace() => is_comment = true,
+                (None, '[' | '{') if !open.is_empty() || (begins && before != '\n') => {
+                    open.push((place, c));
+                }
+                (None, ']') if open.last().is_some_and(|(_, open)| *open == '[') => {
+                    open.pop();
+                }
+                (None, '}') if open.last().is_some_and(|(_, open)| *open == '{') => {
+                    open.pop();
+                }
+                (None, _) => {}
+            }
+            before = c;
+        }
+        let (place, _) = *open.first()?;
+        (place < line_start).then_some(place)
     }
 
     /// The quote before an error that nothing closes: on the nearest line with an odd number of

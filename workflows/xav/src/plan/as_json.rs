@@ -31,6 +31,8 @@ pub(crate) struct Plan<'a> {
     deadline: Option<Json>,
     efficiency: f64,
     estimates: Vec<Json>,
+    /// The makespan with as many bodies as in earlier runs, where the plan has fewer.
+    expected_makespan: Option<f64>,
     machines: Vec<Json>,
     makespan: f64,
     mode: &'a str,
@@ -91,6 +93,9 @@ pub(crate) fn plan<'a>(subject: &'a Subject, made: &'a PlanResult, critical: &[u
         scheduler: made.asked,
         by: made.by,
         estimates: estimates.collect(),
+        expected_makespan: subject
+            .expected
+            .map(|factor| made.figures.makespan * factor),
         seconds: made.seconds,
         makespan: figures.makespan,
         bound: figures.bound,

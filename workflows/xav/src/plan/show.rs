@@ -173,7 +173,16 @@ fn figures(subject: &Subject, made: &PlanResult, critical: &[u32]) -> String {
     for line in path(subject, critical) {
         rows.push(vec![std::mem::take(&mut label).to_owned(), line]);
     }
-    if subject.has_bodies {
+    if let Some(factor) = subject.expected {
+        rows.push(vec![
+            "expected".to_owned(),
+            format!(
+                "{} with as many items and iterations as in earlier runs; the plan has the body of each loop once, \
+                 and that of each for-each whose items are not known yet",
+                exactly(made.figures.makespan * factor)
+            ),
+        ]);
+    } else if subject.has_bodies {
         rows.push(vec![
             "bodies".to_owned(),
             "an estimate: the body of each loop, and of each for-each whose items are not known yet, is there \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::history::Estimates;
+use ::history::{Counts, Estimates, Lengths};
 use activity_daemon::facts;
 use language::wfformat::{ImportError, RecordedGraph};
 use model::{ActivityId, Definition, GroupId, Network, NodeId, Platform, Resource, ResourceId};
@@ -35,6 +35,9 @@ pub(crate) struct Subject {
     pub(crate) is_guess: bool,
     /// True if a body is planned once that may run for many items, or again and again.
     pub(crate) has_bodies: bool,
+    /// The length with as many bodies as in earlier runs, as a multiple of that in the plan; none where these are
+    /// all in it, or nobody has seen any.
+    pub(crate) expected: Option<f64>,
     /// The costs of each machine.
     pub(crate) rates: Vec<Rates>,
     /// True if any machine has a price.
@@ -127,6 +130,9 @@ impl Subject {
         let mut named = graph.named;
         let definition = graph.definition.as_ref();
         let has_bodies = definition.is_some_and(language::has_unknown_items);
+        let slots: u32 = platform.resources().iter().map(|one| one.slots).sum();
+        let expected = definition.filter(|_| has_bodies);
+        let expected = expected.and_then(|definition| expected_factor(definition, slots));
         Ok(Subject {
             title: graph.title,
             problem,
@@ -136,6 +142,7 @@ impl Subject {
             legend: graph.legend,
             is_guess: graph.is_guess,
             has_bodies,
+            expected,
             rates,
             has_prices,
             has_watts,
@@ -235,6 +242,26 @@ fn of_definition(definition: Definition) -> Result<Graph, DagError> {
         demands: demands(&definition),
         definition: Some(definition),
     })
+}
+
+/// The length with the bodies that are expected, as a run of this user counts it.
+fn expected_factor(definition: &Definition, slots: u32) -> Option<f64> {
+    let remembered = history::of_definition(definition);
+    if !remembered.knows("", definition.name()) {
+        return None;
+    }
+    let estimates = Estimates::new(definition, "", &remembered, None);
+    let lengths = Lengths::new(
+        definition,
+        f64::from(slots.max(1)),
+        |activity| {
+            estimates
+                .of(definition, activity, || None)
+                .reference_seconds()
+        },
+        |controller| Counts::remembered(definition, "", &remembered, controller),
+    );
+    (lengths.expected != lengths.planned).then(|| lengths.factor())
 }
 
 /// Why a recorded workflow is not planned.

@@ -6,7 +6,9 @@ use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
 use super::{check_priority, check_source, check_variable};
 use crate::definition::limits::{ATTEMPTS_MAX, CORES_MAX, NAME_BYTES_MAX, PARTS_MAX};
-use crate::definition::{Activity, Command, Draft, NodeKind, Produced, Source, Staged, Stdin};
+use crate::definition::{
+    Activity, Capture, Command, Draft, NodeKind, Parse, Produced, Source, Staged, Stdin,
+};
 use crate::{NodeId, Type, Work};
 
 pub(super) fn check_activity(
@@ -122,6 +124,7 @@ pub(super) fn check_activity(
     for (stream, capture) in [("stdout", activity.stdout), ("stderr", activity.stderr)] {
         if let Some(capture) = capture {
             check_variable(draft, capture.variable, here, stream, problems);
+            check_capture(draft, capture, (id, stream), problems);
         }
     }
     if activity.work == Some(Work::ZERO) {
@@ -160,6 +163,59 @@ pub(super) fn check_activity(
             problems.add(here, "labels", format!("label `{name}` is asked for twice"));
         }
     }
+}
+
+/// A variable keeps what is captured into it.
+fn check_capture(
+    draft: &Draft,
+    capture: Capture,
+    (id, stream): (NodeId, &str),
+    problems: &mut Problems,
+) {
+    let Some(variable) = draft.variables.get(capture.variable as usize) else {
+        return;
+    };
+    let (name, kind) = (&variable.name, &variable.kind);
+    let is_kept = match (capture.parse, kind) {
+        (_, Type::Json)
+        | (Parse::Text, Type::Text)
+        | (Parse::Int, Type::Int | Type::Float)
+        | (Parse::Float, Type::Float)
+        | (Parse::Lines, Type::List(_))
+        // It depends on what the command writes.
+        | (Parse::Json, _) => true,
+        (Parse::Text | Parse::Int | Parse::Float | Parse::Lines, _) => false,
+    };
+    if is_kept {
+        return;
+    }
+    let what = match capture.parse {
+        Parse::Text => "text",
+        Parse::Int => "a whole number",
+        Parse::Float => "a float",
+        Parse::Json => "JSON",
+        Parse::Lines => "a list of lines",
+    };
+    let hint = match kind {
+        Type::Text if capture.parse == Parse::Lines => {
+            format!("declare `{name}: list of string`, or leave `as: lines` out")
+        }
+        Type::Text => format!("leave `as` out, or declare `{name}` with another type"),
+        Type::Int if capture.parse == Parse::Float => {
+            format!("write `as: int` beside `into: {name}`, or declare `{name}: float`")
+        }
+        Type::Int => format!("write `as: int` beside `into: {name}`"),
+        Type::Float => format!("write `as: float` beside `into: {name}`"),
+        Type::Bool => {
+            format!("write `as: json` beside `into: {name}`: `true` and `false` are JSON")
+        }
+        Type::List(_) => format!("write `as: lines` beside `into: {name}`"),
+        Type::File | Type::Directory | Type::Json => {
+            "a file that a command makes is named by `outputs:`".to_owned()
+        }
+    };
+    let message = format!("{what} is captured into `{name}`, which is declared as {kind}");
+    problems.hint(Some(id), format!("{stream}.into"), message, hint);
 }
 
 /// A directory is staged where the path says so, a file elsewhere.

@@ -56,7 +56,7 @@ pub(in crate::definition) fn order_by_data(draft: &mut Draft) -> Vec<DataLink> {
 }
 
 /// The links between nodes that are there. What else is wrong with a link is for the check to say.
-fn followable(draft: &Draft) -> Vec<(NodeId, Link)> {
+pub(super) fn followable(draft: &Draft) -> Vec<(NodeId, Link)> {
     let is_there = |link: &Link| link.from.index().max(link.to.index()) < draft.nodes.len();
     let mut all = Vec::new();
     for (index, node) in draft.nodes.iter().enumerate() {

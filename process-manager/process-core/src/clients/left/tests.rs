@@ -1,5 +1,8 @@
-use history::{Key, Observed, SizeClass};
-use model::{Draft, Entry, Generation, NodeId, NodeKind, Plan, ResourceId, Wall, Work};
+use history::{Counted, Key, Observed, Seen, SizeClass};
+use model::{
+    Draft, Entry, Expression, Generation, NodeId, NodeKind, Plan, Repeat, ResourceId, Test, Wall,
+    Work,
+};
 
 use super::*;
 use crate::Config;
@@ -83,6 +86,53 @@ fn the_spread_of_many_in_a_row_evens_out_up_to_what_they_share() {
     assert!((part(1.0, 4) - 1.0).abs() < 1e-9);
     assert!((part(400.0, 4) - (0.3 + 0.7 / 10.0)).abs() < 1e-9);
     assert!(part(1e9, 1) < 0.301);
+}
+
+#[test]
+fn iterations_to_come_are_left_in_a_process_too_large_to_be_looked_through() {
+    let mut bench = Bench::new(Config::default());
+    // s(a w(s(b c)))
+    let children = |numbers: &[u32]| numbers.iter().copied().map(NodeId).collect();
+    bench.found(draft(vec![
+        controller(NodeKind::Sequence(children(&[1, 2]))),
+        leaf("a"),
+        controller(NodeKind::Repeat(Box::new(Repeat {
+            test: Test::While,
+            condition: Expression("true".to_owned()),
+            index: None,
+            max_iterations: None,
+            children: children(&[3]),
+        }))),
+        controller(NodeKind::Sequence(children(&[4, 5]))),
+        leaf("b"),
+        leaf("c"),
+    ]));
+    let machine = ResourceId::local(3);
+    bench.plan(&[(1, machine)]);
+    bench.complete(1, machine, Vec::new());
+    let median = |bench: &Bench| {
+        let (process, history) = (bench.process(), &bench.shared.history);
+        by_draft(process, history, bench.now.wall).median
+    };
+    // a has taken a microsecond, and b and c are left on four slots.
+    assert_eq!(median(&bench), Some(Span(1)));
+    let definition = bench.process().definition().clone();
+    let key = Key {
+        owner: String::new(),
+        definition: definition.name().to_owned(),
+        activity: history::controller_name(&definition, NodeId(2)),
+        class: SizeClass::BODIES,
+    };
+    let counted = Counted {
+        run: 1,
+        at: Wall(9),
+        n: 7.0,
+    };
+    bench.shared.history.take(&key, &Seen::Bodies(counted));
+    let more = |nodes_max| more_activities(bench.process(), &bench.shared.history, nodes_max);
+    assert_eq!((more(LOOKED_UP_MAX), more(5)), (12.0, 0.0));
+    // 14 on four slots.
+    assert_eq!(median(&bench), Some(Span(4)));
 }
 
 /// Activities side by side, each with a name of its own.
