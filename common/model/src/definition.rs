@@ -91,7 +91,8 @@ pub struct Draft {
     /// The values and files that the submitter gets.
     #[n(3)]
     pub outputs: Vec<Output>,
-    /// Files beside the definition, by relative path: they lie in every attempt's directory.
+    /// Files beside the definition, by relative path: first those that lie in every attempt's
+    /// directory, then those of activities that use them alone ([`Activity::uses`]).
     #[n(4)]
     pub files: Vec<String>,
     /// The way of data from activity to activity.
@@ -114,6 +115,9 @@ pub struct Draft {
     /// The action of the process when an activity has faulted; nothing is said where it does what is usual.
     #[n(10)]
     pub on_fault: Option<OnFault>,
+    /// The number of files that lie in every attempt's directory; all of them where nothing is said.
+    #[n(11)]
+    pub n_common_files: Option<u32>,
 }
 
 /// The way of data from activity to activity.
@@ -365,6 +369,24 @@ impl Draft {
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
         self.nodes.get(id.node().index())?.activity()
+    }
+
+    /// The files that lie in every attempt's directory.
+    pub fn common_files(&self) -> &[String] {
+        let n_common = self.n_common_files.map_or(usize::MAX, |n| n as usize);
+        &self.files[..n_common.min(self.files.len())]
+    }
+
+    /// The files beside the definition that lie in the directory of an activity, with their places in
+    /// [`Draft::files`], each once.
+    pub fn files_of<'a>(
+        &'a self,
+        activity: &'a Activity,
+    ) -> impl Iterator<Item = (usize, &'a str)> + 'a {
+        let n_common = self.common_files().len();
+        let own = activity.uses.iter().flatten().map(|&place| place as usize);
+        let places = (0..n_common).chain(own.filter(move |&place| place >= n_common));
+        places.filter_map(|place| Some((place, self.files.get(place)?.as_str())))
     }
 }
 

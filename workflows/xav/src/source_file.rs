@@ -269,7 +269,7 @@ pub(crate) fn show(diagnostics: &Diagnostics) {
 impl SourceFile {
     /// The files beside the definition; or everything that is wrong with them.
     pub(crate) fn files(&self) -> Result<FilesBeside, Vec<String>> {
-        FilesBeside::look(self.directory(), &self.definition.draft().files)
+        FilesBeside::look(self.directory(), self.definition.draft())
     }
 
     /// The directory that it is in.

@@ -44,6 +44,7 @@ pub(super) fn check_activity(
         ("outputs", activity.outputs.len()),
         ("labels", activity.labels.len()),
         ("retry.on", activity.retry.on.len()),
+        ("uses", activity.uses.as_ref().map_or(0, Vec::len)),
     ];
     for (field, n_parts) in n_parts {
         if n_parts > PARTS_MAX {
@@ -94,11 +95,13 @@ pub(super) fn check_activity(
             above = parent;
         }
     }
+    check_uses(draft, activity, id, problems);
     match &activity.stdin {
         Some(Stdin::Text(text)) => check_template(text, here, "stdin", problems),
         Some(Stdin::File(path)) => {
             check_path(path, here, "stdin", problems);
-            let known = staged_paths.contains(path.as_str()) || draft.files.contains(path);
+            let known = staged_paths.contains(path.as_str())
+                || draft.files_of(activity).any(|(_, file)| file == path);
             if !known {
                 let message = format!("`{path}` is neither among the inputs nor among the files");
                 problems.add(here, "stdin", message);
@@ -158,6 +161,26 @@ pub(super) fn check_activity(
         check_name(name, here, "labels", problems);
         if !names.insert(name) {
             problems.add(here, "labels", format!("label `{name}` is asked for twice"));
+        }
+    }
+}
+
+/// The files beside the definition that an activity uses.
+fn check_uses(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Problems) {
+    let here = Some(id);
+    let mut seen = BTreeSet::new();
+    for (number, &place) in activity.uses.iter().flatten().enumerate() {
+        let field = format!("uses.{number}");
+        let Some(path) = draft.files.get(place as usize) else {
+            problems.add(here, &field, "the process has no such file");
+            continue;
+        };
+        check_path(path, here, &field, problems);
+        if path.ends_with('/') {
+            problems.add(here, &field, "a directory; list its files");
+        }
+        if !seen.insert(path) {
+            problems.add(here, &field, format!("`{path}` is listed twice"));
         }
     }
 }
