@@ -102,6 +102,10 @@ impl Parts {
         self.machines.drop_unwanted(step, resource, &unwanted);
         let concerned = self.attempts.processes_at(resource);
         self.files.keep_again(step, resource, concerned);
+        // It may be the one that their checks waited for.
+        for id in self.files.unasked() {
+            step.marks.mark(id);
+        }
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {

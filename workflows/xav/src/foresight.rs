@@ -49,10 +49,10 @@ pub(crate) fn of_resumed(
 }
 
 fn foreseen(answer: Answer) -> Result<Foresight, Failure> {
-    match answer {
-        Answer::Foreseen(foresight) => Ok(*foresight),
-        Answer::Refused(reasons) => Err(Failure::refused(reasons.join("; "))),
-        other => Err(unfit(&other)),
+    if let Answer::Foreseen(foresight) = answer {
+        Ok(*foresight)
+    } else {
+        Err(unfit(&answer))
     }
 }
 

@@ -60,10 +60,11 @@ fn on_base(draft: Draft) -> Submit {
 
 #[track_caller]
 fn foreseen(bench: &mut Bench, submit: Submit) -> Foresight {
-    match bench.answer(Request::Foresee(Box::new(submit))) {
-        Answer::Foreseen(foresight) => *foresight,
-        answer => panic!("{answer:?}"),
-    }
+    let answer = bench.answer(Request::Foresee(Box::new(submit)));
+    let Answer::Foreseen(foresight) = answer else {
+        panic!("{answer:?}")
+    };
+    *foresight
 }
 
 fn forecasts(foresight: Foresight) -> Vec<Forecast> {
