@@ -17,6 +17,12 @@ impl Reader {
         Store::open_to_read(dir).map(Reader)
     }
 
+    /// Returns true if all blobs of a file or a directory are here.
+    pub fn has(&self, artifact: Artifact) -> bool {
+        let missing = self.0.missing(artifact);
+        missing.is_ok_and(|missing| missing.is_empty())
+    }
+
     /// Writes a file or a directory where a user wants it, as [`Store::export`] does.
     pub fn export(&self, artifact: Artifact, dest: &Path) -> Result<(), PlaceError> {
         self.0.export(artifact, dest)

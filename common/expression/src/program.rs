@@ -76,6 +76,17 @@ impl Program {
         &self.0.node
     }
 
+    /// The names of the variables that it may read: of the process, of the bodies that it is evaluated in,
+    /// and, as `step[*].NAME`, of all bodies of a step.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.names.iter();
+        names.filter_map(|name| match name.kind {
+            NameKind::Variable => Some(name.name.as_str()),
+            NameKind::Gathered => Some(name.name.rsplit_once('.')?.1),
+            NameKind::Input | NameKind::Link => None,
+        })
+    }
+
     /// The names that it reads.
     pub(crate) fn names(&self) -> &[Name] {
         &self.0.names

@@ -55,6 +55,15 @@ impl Text {
         Ok(Text(parts.into()))
     }
 
+    /// The names of the variables that its expressions may read; see [`Program::variables`].
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        let programs = self.0.iter().filter_map(|part| match part {
+            Part::Value(program, _) => Some(program),
+            Part::Fixed(_) => None,
+        });
+        programs.flat_map(Program::variables)
+    }
+
     /// The text with its values: numbers, true and false in source form, text as it is, lists and
     /// maps as JSON.
     pub fn render(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<String, ExpressionError> {

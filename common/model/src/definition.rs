@@ -93,7 +93,8 @@ pub struct Draft {
     /// The values and files that the submitter gets.
     #[n(3)]
     pub outputs: Vec<Output>,
-    /// Files beside the definition, by relative path: they lie in every attempt's directory.
+    /// Files beside the definition, by relative path: first those that lie in every attempt's
+    /// directory, then those of activities that use them alone ([`Activity::uses`]).
     #[n(4)]
     pub files: Vec<String>,
     /// The way of data from activity to activity.
@@ -116,8 +117,11 @@ pub struct Draft {
     /// The action of the process when an activity has faulted; nothing is said where it does what is usual.
     #[n(10)]
     pub on_fault: Option<OnFault>,
-    /// The rule by which it is planned again; nothing is said where it is the usual one.
+    /// The number of files that lie in every attempt's directory; all of them where nothing is said.
     #[n(11)]
+    pub n_common_files: Option<u32>,
+    /// The rule by which it is planned again; nothing is said where it is the usual one.
+    #[n(12)]
     pub policy: Option<Policy>,
 }
 
@@ -378,6 +382,24 @@ impl Draft {
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
         self.nodes.get(id.node().index())?.activity()
     }
+
+    /// The files that lie in every attempt's directory.
+    pub fn common_files(&self) -> &[String] {
+        let n_common = self.n_common_files.map_or(usize::MAX, |n| n as usize);
+        &self.files[..n_common.min(self.files.len())]
+    }
+
+    /// The files beside the definition that lie in the directory of an activity, with their places in
+    /// [`Draft::files`], each once.
+    pub fn files_of<'a>(
+        &'a self,
+        activity: &'a Activity,
+    ) -> impl Iterator<Item = (usize, &'a str)> + 'a {
+        let n_common = self.common_files().len();
+        let own = activity.uses.iter().flatten().map(|&place| place as usize);
+        let places = (0..n_common).chain(own.filter(move |&place| place >= n_common));
+        places.filter_map(|place| Some((place, self.files.get(place)?.as_str())))
+    }
 }
 
 impl Definition {
@@ -390,6 +412,14 @@ impl Definition {
     pub fn with_priority(mut self, priority: i32) -> Definition {
         let max = limits::PRIORITY_MAX;
         Arc::make_mut(&mut self.0).set_priority(priority.clamp(-max, max));
+        self
+    }
+
+    /// The same definition with this rule for slow machines, where there is one.
+    pub fn with_policy(mut self, policy: Option<Policy>) -> Definition {
+        if let Some(policy) = policy {
+            Arc::make_mut(&mut self.0).set_policy(policy);
+        }
         self
     }
 

@@ -8,11 +8,13 @@ use model::{
 
 use crate::attempt::{Log, LogPart, Stream, Tail};
 
+mod foresight;
 mod history;
 mod rescheduled;
 mod turn;
 mod why;
 
+pub use foresight::{Forecast, Foresight};
 pub use history::{HISTORY_RECORDS_MAX, HistoryKey, HistoryPage, HistoryRecord};
 pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
@@ -104,6 +106,10 @@ pub enum Request {
     /// `Refused`.
     #[n(13)]
     ForgetHistory(#[n(0)] Option<String>),
+    /// Tell what would run if this process was submitted, and change nothing. Answered by `Foreseen` or by
+    /// `Refused`.
+    #[n(14)]
+    Foresee(#[n(0)] Box<Submit>),
 }
 
 /// A process to run.
@@ -221,6 +227,9 @@ pub enum Answer {
     /// So many records of what activities took are forgotten.
     #[n(17)]
     HistoryForgotten(#[n(0)] u64),
+    /// What would run.
+    #[n(18)]
+    Foreseen(#[n(0)] Box<Foresight>),
 }
 
 /// A machine that processes may use.

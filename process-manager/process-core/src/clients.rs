@@ -115,7 +115,7 @@ impl Clients {
     }
 }
 
-fn tell(step: &mut Step<'_>, (client, number): Asking, answer: Answer) {
+pub(crate) fn tell(step: &mut Step<'_>, (client, number): Asking, answer: Answer) {
     step.cx.effect(Effect::Answer {
         client,
         number,

@@ -2,6 +2,7 @@
 
 pub(crate) mod busy;
 pub(crate) mod cache_key;
+pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod evaluate;
 pub(crate) mod expand;

@@ -32,6 +32,8 @@ pub enum Input {
     Request(ClientId, Caller, u64, Request),
     /// A submission of a client that is checked, and the number of its request.
     Submission(ClientId, u64, Box<Submission>),
+    /// The same, of which only is told what it would do.
+    Foresee(ClientId, u64, Box<Submission>),
     /// A client has gone.
     ClientGone(ClientId),
     /// A plan is made, or cannot be.
@@ -55,6 +57,10 @@ impl Input {
                 let submission = Submission::check(caller, *submit);
                 Input::Submission(client, number, Box::new(submission))
             }
+            Request::Foresee(submit) => {
+                let submission = Submission::check(caller, *submit);
+                Input::Foresee(client, number, Box::new(submission))
+            }
             request @ (Request::Cancel(_)
             | Request::Watch(_)
             | Request::List
@@ -77,7 +83,10 @@ impl Input {
             Input::Activity(_, FromActivity::Renew { .. } | FromActivity::Holding { .. }) => {
                 Lane::Urgent
             }
-            Input::Request(..) | Input::Submission(..) | Input::ClientGone(_) => Lane::Clients,
+            Input::Request(..)
+            | Input::Submission(..)
+            | Input::Foresee(..)
+            | Input::ClientGone(_) => Lane::Clients,
             Input::Group(..)
             | Input::GroupUp(_)
             | Input::GroupDown(_)

@@ -12,6 +12,7 @@ mod config;
 mod dispatch;
 mod enact;
 mod files;
+mod foresee;
 mod held;
 mod io;
 pub mod limits;
@@ -41,6 +42,7 @@ mod turns;
 
 pub use clients::{expansions, status, submission, summaries, why, why_process};
 pub use config::{Config, Quota};
+pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;
 pub use io::{Effect, ForgetRequest, Input, PlanRequest, PlanResult, Remembered, Room};
 pub use limits::FOUNDED_BYTES_MAX;

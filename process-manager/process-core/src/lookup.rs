@@ -7,7 +7,7 @@
 //! A part of the manager: its state is a [`Cache`]. It records nothing and sends nothing; its caller has
 //! the files of a hit checked, and records that its outcome stands.
 
-mod recorded;
+pub(crate) mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +44,11 @@ impl Cache {
     /// After a restart: the outcomes of all processes that are understood.
     pub(crate) fn resume(&mut self, step: &Step<'_>) {
         self.recorded = Recorded::of(step.cx.processes());
+    }
+
+    /// The recorded outcomes of all processes.
+    pub(crate) fn recorded(&self) -> &Recorded {
+        &self.recorded
     }
 
     /// Takes up a process that was founded in this epoch or an earlier one.

@@ -103,6 +103,10 @@ impl Parts {
         let concerned = self.attempts.processes_at(resource);
         self.files
             .keep_again(step, &self.machines, resource, concerned);
+        // It may be the one that their checks waited for.
+        for id in self.files.unasked() {
+            step.marks.mark(id);
+        }
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {

@@ -46,6 +46,12 @@ impl Parts {
                 let consequence = self.clients.on_submission(step, asking, *submission);
                 self.follow(step, consequence);
             }
+            Input::Foresee(client, number, submission) => {
+                // It may read packed processes.
+                step.pack_soon();
+                let answer = self.foresee(step, *submission);
+                clients::tell(step, (client, number), answer);
+            }
             Input::ClientGone(client) => self.clients.gone(step, client),
             Input::Planned(result) => self.market.on_planned(step, *result),
             Input::Room(room) => self.clients.set_room(room),

@@ -10,6 +10,7 @@ mod discards;
 mod enough;
 mod expected_bodies;
 mod for_each;
+mod foresee;
 mod groups;
 mod growth;
 mod held;

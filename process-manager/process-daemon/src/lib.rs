@@ -15,6 +15,6 @@ mod service;
 pub use daemon::{Config, Handle, StartError, start};
 pub use history_file::HistoryFile;
 pub use history_keeper::HistoryPlace;
-pub use offline::{Offline, OfflineError};
+pub use offline::{Offline, OfflineError, foresee_first};
 pub use process_core::Quota;
 pub use service::{Service, Settings};

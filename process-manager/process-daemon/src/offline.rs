@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use machine::Drive;
-use model::{ActivityId, ProcessId};
-use process_core::{Held, Process, ProcessManager, State, Stream};
+use model::{ActivityId, Artifact, ProcessId};
+use process_core::{Held, Process, ProcessManager, State, Stream, Submission};
 use thiserror::Error;
 use wire::client::{Answer, Request, Status, Submit, Summary};
 
@@ -14,6 +14,28 @@ use crate::daemon::journal_directory;
 /// have gone on or ended since.
 pub struct Offline {
     drive: Drive<ProcessManager>,
+}
+
+/// What the first process of a manager would do, as an answer to a client.
+pub fn foresee_first(submit: Submit) -> Answer {
+    foresee(submit, std::iter::empty(), &mut |_| true)
+}
+
+/// What a process would do beside these, if it was submitted now.
+fn foresee<'a>(
+    mut submit: Submit,
+    processes: impl Iterator<Item = &'a Process>,
+    has_file: &mut dyn FnMut(Artifact) -> bool,
+) -> Answer {
+    match std::mem::take(&mut submit.draft).check() {
+        Ok(definition) => {
+            let submission = Submission::local(definition, submit);
+            process_core::foresee(submission, processes, &mut |reused| {
+                reused.outputs.iter().all(|&output| has_file(output))
+            })
+        }
+        Err(problems) => Answer::Refused(problems.iter().map(ToString::to_string).collect()),
+    }
 }
 
 /// The processes of a stopped manager cannot be read.
@@ -97,6 +119,7 @@ impl Offline {
             }
             Request::Why { process, activity } => self.why(*process, *activity),
             Request::WhyProcess(process) => self.why_process(*process),
+            Request::Foresee(submit) => self.foresee((**submit).clone(), &mut |_| true),
             Request::Submit(_)
             | Request::Cancel(_)
             | Request::Watch(_)
@@ -109,6 +132,37 @@ impl Offline {
                 Answer::Refused(vec!["no process manager is running".to_owned()])
             }
         }
+    }
+
+    /// What a process would do if it was submitted now, as an answer to a client. `has_file` says whether
+    /// a file or directory is there.
+    pub fn foresee(&self, submit: Submit, has_file: &mut dyn FnMut(Artifact) -> bool) -> Answer {
+        let processes = self.drive.states().iter();
+        let processes = processes.filter_map(|(_, state)| state.process());
+        foresee(submit, processes, has_file)
+    }
+
+    /// What a process would do if it was resumed now, as an answer to a client.
+    pub fn foresee_resumed(
+        &self,
+        process: ProcessId,
+        has_file: &mut dyn FnMut(Artifact) -> bool,
+    ) -> Answer {
+        let Some(known) = self.process(process) else {
+            return Answer::Unknown(process);
+        };
+        let submit = process_core::submission(known);
+        let definition = match submit.draft.clone().recorded() {
+            Ok(definition) => definition,
+            Err(problems) => {
+                return Answer::Refused(problems.iter().map(ToString::to_string).collect());
+            }
+        };
+        let submission = Submission::local(definition, submit);
+        let base = known.base().and_then(|base| self.process(base));
+        process_core::foresee_resumed(known, base, submission, &mut |reused| {
+            reused.outputs.iter().all(|&output| has_file(output))
+        })
     }
 
     fn held(&self, process: ProcessId) -> Option<&Held> {

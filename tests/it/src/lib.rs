@@ -12,6 +12,8 @@
 )]
 
 #[cfg(test)]
+mod again;
+#[cfg(test)]
 mod bad_lists;
 #[cfg(test)]
 mod beginners;
@@ -28,6 +30,8 @@ mod damaged_files;
 mod damaged_journals;
 #[cfg(test)]
 mod data_order;
+#[cfg(test)]
+mod drawn_edits;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]

@@ -139,7 +139,7 @@ pub(crate) const PROCESS: Table = Table {
         key(
             "files",
             Shape::Files,
-            "Files beside the definition that every activity needs",
+            "Files beside the definition that lie in every activity's directory; see `uses` of activities",
         ),
         key(
             "data",
@@ -271,6 +271,11 @@ pub(crate) const ACTIVITY: Table = Table {
             "priority",
             Shape::Priority,
             "Its turn among activities that are ready for the same machine: a greater number goes first",
+        ),
+        key(
+            "uses",
+            Shape::Files,
+            "Files beside the definition that this activity needs, in addition to the process's `files`",
         ),
         JOIN,
     ],

@@ -41,6 +41,7 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
         names: HashMap::new(),
         variables: HashMap::new(),
         inputs: HashMap::new(),
+        files: HashMap::new(),
         pending: Vec::new(),
         ambiguous: HashSet::new(),
         links: HashMap::new(),
@@ -72,6 +73,8 @@ struct Reader<'t, 's> {
     /// The places of variables and inputs, by name.
     variables: HashMap<String, u32>,
     inputs: HashMap<String, u32>,
+    /// The places of files beside the definition, by path.
+    files: HashMap<String, u32>,
     pending: Vec<Pending>,
     /// Names that several steps have.
     ambiguous: HashSet<&'t str>,

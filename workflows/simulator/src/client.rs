@@ -148,7 +148,8 @@ impl Client {
             | Answer::Queued(_)
             | Answer::WhyProcess(_)
             | Answer::History(_)
-            | Answer::HistoryForgotten(_) => {}
+            | Answer::HistoryForgotten(_)
+            | Answer::Foreseen(_) => {}
         }
     }
 }
@@ -185,7 +186,8 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Queued(_)
         | Answer::WhyProcess(_)
         | Answer::History(_)
-        | Answer::HistoryForgotten(_) => format!("{answer:?}"),
+        | Answer::HistoryForgotten(_)
+        | Answer::Foreseen(_) => format!("{answer:?}"),
     }
 }
 
@@ -193,6 +195,7 @@ pub(crate) fn in_short(answer: &Answer) -> String {
 pub(crate) fn asked_in_short(request: &Request) -> String {
     match request {
         Request::Submit(submit) => format!("Submit {}", submit.key.process()),
+        Request::Foresee(submit) => format!("Foresee {}", submit.key.process()),
         Request::List
         | Request::Status(_)
         | Request::Cancel(_)

@@ -465,6 +465,7 @@ impl Maker {
             at_most_once,
             // Not drawn: what else a seed draws stays as it is.
             priority: id.0.is_multiple_of(5).then_some((id.0 % 7) as i32 - 3),
+            uses: None,
         }
     }
 

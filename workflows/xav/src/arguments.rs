@@ -166,8 +166,10 @@ Examples:
   xav rerun                               what failed in the newest process, and what depends on it
   xav rerun 0c4r --file mended.yaml       what has changed in the definition as well
   xav rerun 0c4r --input limit=3000000    what this input changes
+  xav rerun --dry-run                     tell what would run, and why
   xav rerun 0c4r --file run.json --cpu-total 20s    a recorded workflow, scaled as it was
 
+Files that inputs and `files` name are read again from where they were, if they have changed since.
 An outcome of the earlier process stands where command, environment and inputs are the same,
 whatever cores, memory, timeout or retry say. The earlier process stays as it is.";
 

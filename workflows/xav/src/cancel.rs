@@ -38,6 +38,7 @@ pub(crate) fn cancel(arguments: &Cancel) -> Outcome {
                     scheduler: None,
                     quiet: true,
                     json: false,
+                    dry_run: false,
                 },
                 None,
             )?;

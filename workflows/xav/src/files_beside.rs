@@ -1,4 +1,4 @@
-//! The files that `files:` of a definition names, and those that are defaults of its inputs. They lie in
+//! The files that `files:` and `uses:` of a definition name, and those that are defaults of its inputs. They lie in
 //! the definition's directory: a link out of it would give away a file that the user never named, such as
 //! one that only root can read.
 
@@ -7,26 +7,30 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use activity_blobs::{BeneathError, open_beneath};
-use model::Artifact;
+use model::{Artifact, Draft};
 
 use crate::failure::Failure;
-use crate::inputs::reason;
+use crate::inputs::{Taking, reason};
 
 /// Files beside a definition, in the order of its `files:`.
 #[derive(Clone, Debug)]
 pub(crate) struct FilesBeside {
     directory: PathBuf,
     names: Vec<String>,
+    /// Those of `files`; the others are of `uses`.
+    n_common: usize,
 }
 
 impl FilesBeside {
-    /// Looks at each file; the error has everything that is wrong.
-    pub(crate) fn look(directory: &Path, names: &[String]) -> Result<FilesBeside, Vec<String>> {
+    /// Looks at each file of a definition; the error has everything that is wrong.
+    pub(crate) fn look(directory: &Path, draft: &Draft) -> Result<FilesBeside, Vec<String>> {
         let files = FilesBeside {
             directory: directory.to_owned(),
-            names: names.to_owned(),
+            names: draft.files.clone(),
+            n_common: draft.common_files().len(),
         };
-        let wrong: Vec<String> = names
+        let wrong: Vec<String> = draft
+            .files
             .iter()
             .filter_map(|name| files.open(name).err())
             .collect();
@@ -37,22 +41,28 @@ impl FilesBeside {
         }
     }
 
-    /// Adds each file to a store. Each is opened again below the directory, and added through its
+    /// Takes each file by `take`. Each is opened again below the directory, and read through its
     /// descriptor, so that a link which is put there meanwhile leads nowhere.
-    pub(crate) fn add(
+    pub(crate) fn resolve(
         &self,
-        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+        take: &mut impl FnMut(Taking<'_>) -> Result<Artifact, Failure>,
     ) -> Result<Vec<Artifact>, Failure> {
-        let mut added = Vec::with_capacity(self.names.len());
+        let mut taken = Vec::with_capacity(self.names.len());
         for name in &self.names {
             let file = self.open(name).map_err(Failure::refused)?;
-            added.push(add(&opened(&file), false)?);
+            taken.push(take(Taking {
+                place: &self.directory.join(name),
+                opened: &opened(&file),
+                is_directory: false,
+            })?);
         }
-        Ok(added)
+        Ok(taken)
     }
 
     fn open(&self, name: &str) -> Result<File, String> {
-        open(&self.directory, name, "`files`")
+        let is_common = self.names.iter().take(self.n_common).any(|one| one == name);
+        let of = if is_common { "`files`" } else { "`uses`" };
+        open(&self.directory, name, of)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::home::{self, Entry, Located, Scope, refused};
 use crate::location::Location;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, machines, render, screen, summary_file, text};
+use crate::{fault, machines, render, screen, sources, summary_file, text};
 
 /// Processes that one run forgets: a run does not become a long one because of others. The next
 /// run goes on.
@@ -38,10 +38,11 @@ const REMOVED: &str = ".forgotten-";
 
 /// The entries of a state directory, in the order of their removal: without the first it has no
 /// processes, without the last it is no state directory.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
     "pm",
     "gm",
     "results",
+    sources::DIRECTORY,
     "garbage",
     "summary",
     "summary.next",

@@ -11,7 +11,7 @@ use process_daemon::Offline;
 use wire::client::{Answer, Request};
 
 use crate::failure::{Failure, chain};
-use crate::{machines, screen};
+use crate::{machines, screen, sources};
 
 /// The file's name that says that there is garbage.
 const MARK: &str = "garbage";
@@ -128,6 +128,7 @@ pub(crate) fn collect(directory: &Path, kept: &Kept) -> Result<(), Failure> {
         remove_of_others(&logs, &kept.logged);
     }
     collect_results(directory, kept);
+    remove_of_others(&directory.join(sources::DIRECTORY), &kept.processes);
     match fs::remove_file(directory.join(MARK)) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(Failure::new(format!("could not remove {MARK}: {error}")))

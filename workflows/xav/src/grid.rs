@@ -213,6 +213,12 @@ impl Grid {
         added.map_err(|error| Failure::because(&error))
     }
 
+    /// True if a file or a directory is in the store.
+    pub(crate) fn has(&self, artifact: Artifact) -> bool {
+        let missing = self.blobs().missing(artifact);
+        missing.is_ok_and(|missing| missing.is_empty())
+    }
+
     /// Makes durable what was added.
     pub(crate) fn flush(&self) -> Result<(), Failure> {
         self.blobs()

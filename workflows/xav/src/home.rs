@@ -81,6 +81,11 @@ pub(crate) fn history() -> Result<PathBuf, Failure> {
     Ok(home()?.join("history"))
 }
 
+/// The directory of everything that is kept for this user.
+pub(crate) fn of_user() -> Result<PathBuf, Failure> {
+    home()
+}
+
 fn home() -> Result<PathBuf, Failure> {
     let data = shell::environment::data_directory().ok_or_else(|| {
         Failure::new("there is no place for processes: neither XDG_DATA_HOME nor HOME is set")

@@ -42,24 +42,46 @@ pub(crate) enum InputValue {
     List(Vec<InputValue>),
 }
 
+/// A file or a directory that is taken for a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taking<'a> {
+    /// Where it is, as users know it.
+    pub(crate) place: &'a Path,
+    /// The path by which it is read, which may be that of an open file.
+    pub(crate) opened: &'a Path,
+    /// True if it is a directory.
+    pub(crate) is_directory: bool,
+}
+
 impl InputValue {
-    /// The value, with files added to a store by `add`.
+    /// The value, with files taken by `take`.
     pub(crate) fn resolve(
         &self,
-        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
+        take: &mut impl FnMut(Taking<'_>) -> Result<Artifact, Failure>,
     ) -> Result<Value, Failure> {
         match self {
             InputValue::Value(value) => Ok(value.clone()),
-            InputValue::Path { path, is_directory } => Ok(named(add(path, *is_directory)?, path)),
+            InputValue::Path { path, is_directory } => {
+                let taking = Taking {
+                    place: path,
+                    opened: path,
+                    is_directory: *is_directory,
+                };
+                Ok(named(take(taking)?, path))
+            }
             InputValue::Beside { directory, name } => {
                 let file = files_beside::open(directory, name, DEFAULT);
                 let file = file.map_err(Failure::refused)?;
-                let artifact = add(&files_beside::opened(&file), false)?;
-                Ok(named(artifact, Path::new(name)))
+                let taking = Taking {
+                    place: &directory.join(name),
+                    opened: &files_beside::opened(&file),
+                    is_directory: false,
+                };
+                Ok(named(take(taking)?, Path::new(name)))
             }
             InputValue::List(items) => {
                 let items: Result<Vec<Value>, Failure> =
-                    items.iter().map(|item| item.resolve(add)).collect();
+                    items.iter().map(|item| item.resolve(take)).collect();
                 items.map(Value::List)
             }
         }

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use model::{Artifact, Definition, Draft, OnFault, Policy, ProcessId, ResourceId, Span, SubmitKey};
+use model::{Artifact, Definition, Draft, OnFault, ProcessId, ResourceId, Span, SubmitKey};
 use shell::Client;
 use wire::client::{Answer, Submit};
 
+use crate::arguments::Following;
 use crate::failure::Failure;
 use crate::files_beside::FilesBeside;
 use crate::grid::Grid;
-use crate::inputs::InputValue;
-use crate::text;
+use crate::inputs::{InputValue, Taking};
+use crate::sources::{Intake, Sources};
+use crate::state::StateDirectory;
+use crate::{foresight, text};
 
 /// A process to be submitted.
 pub(crate) struct Order<'a> {
@@ -28,12 +31,12 @@ pub(crate) struct Order<'a> {
     pub(crate) base: Option<ProcessId>,
     /// Its action on a fault, in place of that of its definition.
     pub(crate) on_fault: Option<OnFault>,
-    /// Its rule for slow machines, in place of that of its definition.
-    pub(crate) policy: Option<Policy>,
     /// The time for which it is kept after its end.
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
     pub(crate) store: Option<ResourceId>,
+    /// What is known of where its files come from.
+    pub(crate) sources: Sources,
 }
 
 /// The files beside a definition.
@@ -45,30 +48,69 @@ pub(crate) enum Files {
 }
 
 impl Order<'_> {
-    pub(crate) fn submit(&self, grid: &Grid, client: &mut Client) -> Result<(), Failure> {
-        // The managers are in this program and take the definition as it is.
-        let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
-        let submit = self.resolved(Draft::default(), &mut add)?;
+    /// Gives it to the managers of this program. What is known of its files is written beside it.
+    pub(crate) fn submit(
+        &self,
+        grid: &Grid,
+        client: &mut Client,
+        directory: &StateDirectory,
+        how: Following,
+    ) -> Result<(), Failure> {
+        let (submit, sources) = self.taken(grid)?;
         grid.flush()?;
-        self.accepted(&grid.submit(client, self.definition, submit)?)
+        if self.base.is_some() {
+            foresight::tell(client, self.definition, &submit, how)?;
+        }
+        let process = self.key.process();
+        sources.write(directory.path(), process)?;
+        let accepted = grid
+            .submit(client, self.definition, submit)
+            .and_then(|answer| self.accepted(&answer));
+        if accepted.is_err() {
+            Sources::remove(directory.path(), process);
+        }
+        accepted
     }
 
-    /// The submission with this draft, and with files and directories added to a store.
+    /// The submission without its draft, with its files in the store of this program's managers.
+    fn taken(&self, grid: &Grid) -> Result<(Submit, Sources), Failure> {
+        // The managers are in this program and take the definition as it is.
+        let has = |artifact| grid.has(artifact);
+        let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
+        self.resolved(Draft::default(), Intake::new(&self.sources, &has, &mut add))
+    }
+
+    /// The submission with nothing stored anywhere: files are read, if they have to be.
+    pub(crate) fn identified(&self) -> Result<Submit, Failure> {
+        let mut add = |path: &Path, is_directory| {
+            let found = match is_directory {
+                true => activity_blobs::identify_tree(path),
+                false => activity_blobs::identify_file(path),
+            };
+            found.map_err(|error| Failure::because(&error))
+        };
+        let intake = Intake::new(&self.sources, &|_| true, &mut add);
+        let draft = self.definition.draft().clone();
+        self.resolved(draft, intake).map(|(submit, _)| submit)
+    }
+
+    /// The submission with this draft, and with files and directories taken. Returns also what is known of
+    /// them now.
     pub(crate) fn resolved(
         &self,
-        mut draft: Draft,
-        add: &mut impl FnMut(&Path, bool) -> Result<Artifact, Failure>,
-    ) -> Result<Submit, Failure> {
-        draft.policy = self.policy.or(draft.policy);
+        draft: Draft,
+        mut intake: Intake<'_>,
+    ) -> Result<(Submit, Sources), Failure> {
+        let mut take = |taking: Taking<'_>| intake.take(taking);
         let mut values = Vec::new();
         for (name, given) in &self.inputs {
-            values.push((name.clone(), given.resolve(add)?));
+            values.push((name.clone(), given.resolve(&mut take)?));
         }
         let files = match &self.files {
-            Files::Beside(files) => files.add(add)?,
+            Files::Beside(files) => files.resolve(&mut take)?,
             Files::Kept(files) => files.clone(),
         };
-        Ok(Submit {
+        let submit = Submit {
             key: self.key,
             draft,
             inputs: values,
@@ -78,7 +120,8 @@ impl Order<'_> {
             on_fault: self.on_fault,
             keep: self.keep,
             store: self.store,
-        })
+        };
+        Ok((submit, intake.sources()))
     }
 
     /// The failure where it was refused.

@@ -22,7 +22,7 @@ use schedule::draw::{Chart, Drawn};
 
 use crate::arguments::{Recording, duration, scheduler};
 use crate::failure::{Failure, Outcome};
-use crate::inputs::{self, InputValue, reason};
+use crate::inputs::{self, InputValue, Taking, reason};
 use crate::screen;
 
 use goal::Goal;
@@ -173,8 +173,8 @@ fn values(inputs: &[String], declared: &[model::Input], file: &Path) -> Vec<Valu
         }
     }
     // Only how many files there are is of interest.
-    let mut add = |_: &Path, is_directory: bool| {
-        let kind = match is_directory {
+    let mut add = |taking: Taking<'_>| {
+        let kind = match taking.is_directory {
             true => ArtifactKind::Directory,
             false => ArtifactKind::File,
         };

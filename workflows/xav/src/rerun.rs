@@ -1,23 +1,27 @@
 //! `xav rerun`: a process again, in the state directory of the one that it mends, so that what was
 //! recorded there can stand.
 
+use std::path::Path;
+
 use model::{Definition, Value};
 use wire::client::Submit;
 
-use crate::arguments::Rerun;
+use crate::arguments::{Recording, Rerun};
 use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
+use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
 use crate::home::{self, Located, refused};
 use crate::inputs::{self, InputValue};
 use crate::location::Location;
 use crate::order::{Files, Order};
 use crate::run::{self, Taken};
-use crate::source_file::{self, SourceFile};
+use crate::source_file::{self, Text};
+use crate::sources::Sources;
 use crate::state::StateError;
 use crate::submit::{self, Task};
 use crate::watch::Host;
-use crate::{fault, forget, remote, render};
+use crate::{fault, foresight, forget, remote, render, screen, text};
 
 /// `xav rerun`
 pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
@@ -25,7 +29,6 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
     let mut source = Source::open(&location)?;
     let base = source.submission(process)?;
     let ended = source.status(process)?.summary;
-    drop(source);
     refuse_held(&ended)?;
     if !ended.phase.has_ended() {
         let id = fault::short(process);
@@ -36,26 +39,18 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
             )),
         );
     }
-    let (definition, inputs, files, origin) = match &arguments.file {
-        Some(file) => {
-            let source =
-                source_file::compile(file, &arguments.recording, arguments.following.json)?;
-            let known = known(&base, &source.definition);
-            let materials = run::materials(&source, &arguments.inputs, &known)?;
-            let SourceFile { definition, path } = source;
-            let files = Files::Beside(materials.files);
-            (
-                definition,
-                materials.inputs,
-                files,
-                path.display().to_string(),
-            )
-        }
-        None => {
-            let (inputs, definition) = same(arguments, &base)?;
-            (definition, inputs, Files::Kept(base.files), base.origin)
-        }
+    let kept = match &location {
+        Location::Here(directory) => directory.path().to_owned(),
+        Location::Grid(_) => home::of_user()?,
     };
+    let sources = Sources::read(&kept, process);
+    let Again {
+        definition,
+        inputs,
+        files,
+        origin,
+        sources,
+    } = again(arguments, &base, sources)?;
     let keep = run::keep(arguments.ending)?;
     let key = run::draw_key()?;
     let order = Order {
@@ -66,17 +61,27 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         origin,
         base: Some(process),
         on_fault: arguments.ending.on_fault(),
-        policy: arguments.adapting.policy,
         keep,
         store: base.store,
+        sources,
     };
+    if arguments.following.dry_run {
+        let directory = match &location {
+            Location::Here(directory) => Some(directory.path()),
+            Location::Grid(_) => None,
+        };
+        let submit = order.identified()?;
+        let foresight = foresight::of_submission(&mut source, submit, directory)?;
+        return foresight::show(&foresight, &definition, arguments.following);
+    }
+    drop(source);
     let options = arguments.which.state.options();
     let directory = match location {
         Location::Here(directory) => directory,
         Location::Grid(home) => {
             remote::only(arguments.following)?;
             let mut client = home.client()?;
-            submit::give(&home, &mut client, &order)?;
+            submit::give(&home, &mut client, &order, arguments.following)?;
             let task = Task {
                 home: &home,
                 process: key.process(),
@@ -118,25 +123,144 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
     outcome
 }
 
-/// The definition of the base, with other inputs.
-fn same(
-    arguments: &Rerun,
-    base: &Submit,
-) -> Result<(Vec<(String, InputValue)>, Definition), Failure> {
-    if arguments.recording.is_given() {
-        return Err(Failure::refused(
-            "a recorded workflow is scaled when its file is read: give it with --file FILE",
+/// A process to be run again.
+struct Again {
+    definition: Definition,
+    inputs: Vec<(String, InputValue)>,
+    files: Files,
+    origin: String,
+    sources: Sources,
+}
+
+/// The base once more: with the definition and the inputs of the command line, and with its files as they are
+/// now.
+fn again(arguments: &Rerun, base: &Submit, sources: Option<Sources>) -> Result<Again, Failure> {
+    let how = arguments.following;
+    let is_told = !how.json && !how.quiet;
+    let source = match &arguments.file {
+        Some(file) => Some(source_file::compile(file, &arguments.recording, how.json)?),
+        None if arguments.recording.is_given() => {
+            return Err(Failure::refused(
+                "a recorded workflow is scaled when its file is read: give it with --file FILE",
+            ));
+        }
+        None => None,
+    };
+    let definition = match &source {
+        Some(source) => source.definition.clone(),
+        // It is submitted like a new one, so today's rules hold for it.
+        None => base.draft.clone().check().map_err(|problems| {
+            let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            Failure::refused(all.join("; "))
+        })?,
+    };
+    let definition = definition.with_policy(arguments.adapting.policy);
+    let draft = definition.draft();
+    let has_files = !base.files.is_empty() || base.inputs.iter().any(|(_, value)| is_file(value));
+    if sources.is_none() && has_files && !arguments.same_files && is_told {
+        screen::warn(
+            "where the files of the earlier process came from is not known here: they stand as they were, \
+             but for those that --file and --input name",
+        );
+    }
+    let reads_again = sources.is_some() && !arguments.same_files;
+    let mut sources = sources.unwrap_or_default();
+    if source.is_none() && is_told && reads_again && has_changed(base, &sources) {
+        let file = text::quoted(&base.origin);
+        screen::warn(&format!(
+            "{file} has changed since: this is the definition as it was; --file {file} runs it as it is"
         ));
     }
-    // It is submitted like a new one, so today's rules hold for it.
-    let definition = base.draft.clone().check().map_err(|problems| {
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        Failure::refused(all.join("; "))
-    })?;
-    let known = known(base, &definition);
-    let inputs =
-        inputs::read(&arguments.inputs, &definition.draft().inputs, &known).map_err(run::wrong)?;
-    Ok((inputs, definition))
+    if let Some(source) = &source {
+        sources = sources.with_definition(&source.path, source.directory());
+    }
+    let mut known = known(base, &definition);
+    let mut given = arguments.inputs.clone();
+    if reads_again {
+        given.extend(sources.arguments_without(&arguments.inputs));
+        // They had the files that their defaults name, and have those that these name now.
+        known.retain(|(name, _)| {
+            let input = draft.inputs.iter().find(|input| input.name == *name);
+            input.is_none_or(|input| input.paths_beside().is_none())
+        });
+        let is_declared = |argument: &String| {
+            let name = argument.split_once('=').map(|(name, _)| name);
+            draft
+                .inputs
+                .iter()
+                .any(|input| Some(input.name.as_str()) == name)
+        };
+        let n_own = arguments.inputs.len();
+        let remembered = given.split_off(n_own);
+        given.extend(remembered.into_iter().filter(is_declared));
+    }
+    let directory = sources.directory.clone();
+    let inputs = inputs::read(&given, &draft.inputs, &known).and_then(|mut inputs| {
+        if reads_again || source.is_some() {
+            inputs::add_beside(&directory, &draft.inputs, &mut inputs)?;
+        }
+        Ok(inputs)
+    });
+    let files = match reads_again || source.is_some() {
+        true => FilesBeside::look(&directory, draft).map(Files::Beside),
+        false => Ok(Files::Kept(base.files.clone())),
+    };
+    sources.give(&arguments.inputs, &draft.inputs);
+    let origin = match &source {
+        Some(source) => source.path.display().to_string(),
+        None => base.origin.clone(),
+    };
+    match (inputs, files) {
+        (Ok(inputs), Ok(files)) => Ok(Again {
+            definition,
+            inputs,
+            files,
+            origin,
+            sources,
+        }),
+        (inputs, files) => {
+            let mistakes = [inputs.err(), files.err()].into_iter().flatten().flatten();
+            let failure = run::wrong(mistakes.collect());
+            if !reads_again {
+                return Err(failure);
+            }
+            let way_out = "--same-files runs it again with all files as they were";
+            let help = failure
+                .help
+                .as_ref()
+                .map(|help| format!("{help}\n  {way_out}"));
+            Err(failure.help(help.unwrap_or_else(|| way_out.to_owned())))
+        }
+    }
+}
+
+/// True if the file of a definition has another one in it than the process had.
+fn has_changed(base: &Submit, sources: &Sources) -> bool {
+    let file = Path::new(&base.origin);
+    if !sources.has_new_definition(file) {
+        return false;
+    }
+    let Ok(Text::Definition(text)) = source_file::text(file) else {
+        return false;
+    };
+    let compiled =
+        source_file::compile_silently(file, Text::Definition(text), &Recording::default());
+    match compiled {
+        Ok(Ok(contents)) => *contents.definition.draft() != base.draft,
+        // It is being edited.
+        Ok(Err(_)) => true,
+        Err(_) => false,
+    }
+}
+
+/// True if there is a file or a directory in a value.
+fn is_file(value: &Value) -> bool {
+    match value {
+        Value::Artifact(..) => true,
+        Value::List(items) => items.iter().any(is_file),
+        Value::Map(items) => items.values().any(is_file),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => false,
+    }
 }
 
 /// The inputs of the base that a definition has too. One that had its default gets that of the

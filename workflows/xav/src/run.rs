@@ -4,12 +4,12 @@ use std::path::Path;
 
 use journal::durable::Unflushed;
 use language::platform::PlatformFile;
-use model::{Definition, ProcessId, Span, SubmitKey, Value};
+use model::{Definition, ProcessId, Span, SubmitKey};
 use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
-use crate::arguments::{self, Ending, Following, Resume, Run, Submission};
-use crate::ask::{Source, refuse_held, unfit};
+use crate::arguments::{self, Ending, Following, Recording, Resume, Run, Submission};
+use crate::ask::{Source, refuse_held, understood, unfit};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
@@ -19,9 +19,10 @@ use crate::inputs::{self, InputValue};
 use crate::location::Location;
 use crate::order::{Files, Order};
 use crate::source_file::{self, SourceFile};
+use crate::sources::Sources;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, forget, machines, remote, render, screen, submit};
+use crate::{fault, foresight, forget, machines, remote, render, screen, submit};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
@@ -35,8 +36,11 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         return submit::run(arguments, &remote);
     }
     let (submission, how) = (&arguments.submission, arguments.following);
-    let source = source_file::compile(&submission.file, &arguments.recording, how.json)?;
+    let source = compiled(submission, &arguments.recording, how.json)?;
     let order = order(&source, submission)?;
+    if how.dry_run {
+        return dry_run(arguments, &source, &order);
+    }
     let machines = match &arguments.machines {
         Some(path) => Some(machines::read(path, how.json)?),
         None => None,
@@ -61,13 +65,51 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     outcome
 }
 
+/// What a process would do in the directory that it would be given.
+fn dry_run(arguments: &Run, source: &SourceFile, order: &Order<'_>) -> Outcome {
+    let how = arguments.following;
+    let shared = match &arguments.state {
+        Some(path) => Some(path.clone()),
+        None if shares_outcomes(arguments, &source.definition) => {
+            let shared = home::shared_directory()?;
+            // It would be given one of its own.
+            let is_free = home::interrupted(&shared).is_none();
+            is_free.then_some(shared)
+        }
+        None => None,
+    };
+    let directory = shared.and_then(|path| StateDirectory::open(&path).ok());
+    let directory = directory.filter(|directory| {
+        let user = directory.user();
+        user.is_ok_and(|user| user.is_none())
+    });
+    let submit = order.identified()?;
+    let (mut known, path) = match &directory {
+        Some(directory) => (Source::of(directory)?, Some(directory.path())),
+        None => (Source::Nothing, None),
+    };
+    let foresight = foresight::of_submission(&mut known, submit, path)?;
+    foresight::show(&foresight, &source.definition, how)
+}
+
+/// A definition that is to be submitted, with the options that go before what it says.
+pub(crate) fn compiled(
+    submission: &Submission,
+    recording: &Recording,
+    is_json: bool,
+) -> Result<SourceFile, Failure> {
+    let mut source = source_file::compile(&submission.file, recording, is_json)?;
+    source.definition = source.definition.with_policy(submission.adapting.policy);
+    Ok(source)
+}
+
 /// The process that is to be submitted. Everything that the user may have got wrong in it is told before
 /// anything is stored or sent.
 pub(crate) fn order<'a>(
     source: &'a SourceFile,
     submission: &Submission,
 ) -> Result<Order<'a>, Failure> {
-    let materials = materials(source, &submission.inputs, &[])?;
+    let materials = materials(source, &submission.inputs)?;
     let keep = keep(submission.ending)?;
     Ok(Order {
         key: draw_key()?,
@@ -77,9 +119,14 @@ pub(crate) fn order<'a>(
         origin: source.path.display().to_string(),
         base: None,
         on_fault: submission.ending.on_fault(),
-        policy: submission.adapting.policy,
         keep,
         store: None,
+        sources: Sources::of(
+            &source.path,
+            source.directory(),
+            &submission.inputs,
+            &source.definition.draft().inputs,
+        ),
     })
 }
 
@@ -108,7 +155,7 @@ pub(crate) fn begin(
             if !is_made {
                 tell_others(&mut client, process, following)?;
             }
-            order.submit(&grid, &mut client)?;
+            order.submit(&grid, &mut client, &directory, following)?;
             Ok(client)
         });
         match submitted {
@@ -169,13 +216,7 @@ fn take(arguments: &Run, key: SubmitKey, definition: &Definition) -> Result<Take
     if let Some(path) = &arguments.state {
         return Taken::made(path).map_err(refused);
     }
-    let recalls = definition.activities().iter().any(|activity| {
-        definition
-            .activity(*activity)
-            .is_some_and(|activity| activity.cache)
-    });
-    // Machines that a file describes belong to one directory.
-    if recalls && arguments.machines.is_none() {
+    if shares_outcomes(arguments, definition) {
         let shared = home::shared_directory()?;
         let why_not = match home::interrupted(&shared) {
             // It would go on with this one, which nobody has asked for.
@@ -197,6 +238,17 @@ fn take(arguments: &Run, key: SubmitKey, definition: &Definition) -> Result<Take
         ));
     }
     Taken::made(&home::run_directory(key.process())?).map_err(refused)
+}
+
+/// True if outcomes of activities are shared with other processes.
+fn shares_outcomes(arguments: &Run, definition: &Definition) -> bool {
+    let recalls = definition.activities().iter().any(|activity| {
+        definition
+            .activity(*activity)
+            .is_some_and(|activity| activity.cache)
+    });
+    // Machines that a file describes belong to one directory.
+    recalls && arguments.machines.is_none()
 }
 
 /// Takes the directory that processes share, which another run may be making just now.
@@ -257,8 +309,15 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
         );
     }
     let (status, definition) = source.known(process)?;
-    drop(source);
     refuse_ended(&status.summary)?;
+    if let Source::Offline(offline) = &source
+        && arguments.following.dry_run
+    {
+        let foresight = foresight::of_resumed(offline, process, directory.path())?;
+        let written = understood(definition.draft().clone())?;
+        return foresight::show(&foresight, &written, arguments.following);
+    }
+    drop(source);
     warn_root();
     let signals = follow::signals()?;
     let grid = start(&directory, arguments.following, Some(&definition))?;
@@ -288,19 +347,15 @@ pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
 }
 
 /// A definition and the user's inputs for it, all checked.
-pub(crate) struct Materials {
-    pub(crate) inputs: Vec<(String, InputValue)>,
-    pub(crate) files: FilesBeside,
+struct Materials {
+    inputs: Vec<(String, InputValue)>,
+    files: FilesBeside,
 }
 
-/// Looks at the inputs and files of a definition. Inputs with a known value need not be given.
-pub(crate) fn materials(
-    source: &SourceFile,
-    arguments: &[String],
-    known: &[(String, Value)],
-) -> Result<Materials, Failure> {
+/// Looks at the inputs and files of a definition.
+fn materials(source: &SourceFile, arguments: &[String]) -> Result<Materials, Failure> {
     let declared = &source.definition.draft().inputs;
-    let inputs = inputs::read(arguments, declared, known).and_then(|mut inputs| {
+    let inputs = inputs::read(arguments, declared, &[]).and_then(|mut inputs| {
         inputs::add_beside(source.directory(), declared, &mut inputs)?;
         Ok(inputs)
     });

@@ -274,7 +274,7 @@ impl SourceFile {
 
     /// The files beside the definition; or everything that is wrong with them.
     pub(crate) fn files(&self) -> Result<FilesBeside, Vec<String>> {
-        FilesBeside::look(self.directory(), &self.definition.draft().files)
+        FilesBeside::look(self.directory(), self.definition.draft())
     }
 
     /// Everything that is wrong with the files that it names: those of `files:` and defaults of inputs.

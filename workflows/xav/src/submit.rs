@@ -20,9 +20,9 @@ use crate::order::Order;
 use crate::progress::Display;
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
-use crate::source_file;
+use crate::sources::{Intake, Sources};
 use crate::watch::{End, Ended, Host, Watched, exit_status, left};
-use crate::{fault, render, screen};
+use crate::{fault, foresight, render, screen};
 
 /// `xav submit`
 pub(crate) fn submit(arguments: &Submit) -> Outcome {
@@ -31,7 +31,7 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
             .help("name it with --grid DIR|NAME or `xav grid use`; xav run FILE runs it on this machine"));
     };
     let submission = &arguments.submission;
-    let mut source = source_file::compile(&submission.file, &arguments.recording, arguments.json)?;
+    let mut source = run::compiled(submission, &arguments.recording, arguments.json)?;
     if let Some(priority) = arguments.priority {
         source.definition = source.definition.with_priority(priority);
     }
@@ -59,8 +59,14 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         return Err(remote::of_this_machine("--machines"));
     }
     let submission = &arguments.submission;
-    let source = source_file::compile(&submission.file, &arguments.recording, how.json)?;
+    let source = run::compiled(submission, &arguments.recording, how.json)?;
     let order = run::order(&source, submission)?;
+    if how.dry_run {
+        let (_, client) = remote.first()?;
+        let mut there = Source::Grid(Box::new(client));
+        let foresight = foresight::of_submission(&mut there, order.identified()?, None)?;
+        return foresight::show(&foresight, &source.definition, how);
+    }
     let (home, mut client) = give_to_first(remote, &order)?;
     let options = arguments.grid.options();
     let process = order.key.process();
@@ -104,8 +110,14 @@ fn give_to_first(remote: &Remote, order: &Order<'_>) -> Result<(Home, Client), F
 }
 
 /// Gives a process to a process manager, and its files to a machine before.
-pub(crate) fn give(home: &Home, client: &mut Client, order: &Order<'_>) -> Result<(), Failure> {
+pub(crate) fn give(
+    home: &Home,
+    client: &mut Client,
+    order: &Order<'_>,
+    how: Following,
+) -> Result<(), Failure> {
     let request = with_files(home, client, order)?;
+    foresight::tell(client, order.definition, &request, how)?;
     order.accepted(&ask(home, client, request, order)?)
 }
 
@@ -126,12 +138,33 @@ fn ask(
     })
 }
 
-/// The submission, after a machine has the files that it names.
+/// The submission, after a machine has the files that it names. What is known of these is written for this
+/// user.
 fn with_files(
     home: &Home,
     client: &mut Client,
     order: &Order<'_>,
 ) -> Result<wire::client::Submit, Failure> {
+    let unchanged_stand = order.store.is_some();
+    let (request, sources) = match given(home, client, order, unchanged_stand)? {
+        // The machine that has those that have not changed takes no others: another one gets all of them.
+        (request, _) if unchanged_stand && request.store != order.store => {
+            given(home, client, order, false)?
+        }
+        given => given,
+    };
+    sources.write(&home::of_user()?, order.key.process())?;
+    Ok(request)
+}
+
+/// The submission, after a machine has the files that were added; those that have not changed since they
+/// were given to the machine of `order.store` are there, where they stand.
+fn given(
+    home: &Home,
+    client: &mut Client,
+    order: &Order<'_>,
+    unchanged_stand: bool,
+) -> Result<(wire::client::Submit, Sources), Failure> {
     let mut transfers = None;
     let mut added = Vec::new();
     let mut add = |path: &Path, is_directory| {
@@ -143,12 +176,14 @@ fn with_files(
         added.push(artifact);
         Ok(artifact)
     };
-    let mut request = order.resolved(order.definition.draft().clone(), &mut add)?;
+    let has = |_| unchanged_stand;
+    let intake = Intake::new(&order.sources, &has, &mut add);
+    let (mut request, sources) = order.resolved(order.definition.draft().clone(), intake)?;
     if let Some(transfers) = transfers {
         request.store = Some(transfers.give(order.key.process(), &added, order.store)?);
     }
     request.store = request.store.or(order.store);
-    Ok(request)
+    Ok((request, sources))
 }
 
 /// [`fetch`] over a connection of its own.
@@ -302,6 +337,10 @@ pub(crate) fn resume(
     how: Following,
 ) -> Outcome {
     remote::only(how)?;
+    if how.dry_run {
+        return Err(Failure::refused("a process of a grid goes on by itself")
+            .help("xav status shows how far it is"));
+    }
     let mut source = Source::open(&Location::Grid(home.clone()))?;
     let submit = source.submission(process)?;
     let status = source.status(process)?;

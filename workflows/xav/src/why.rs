@@ -338,7 +338,7 @@ impl Explanation<'_> {
     }
 }
 
-fn recall_document(recall: &Recall) -> Json {
+pub(crate) fn recall_document(recall: &Recall) -> Json {
     match recall {
         Recall::Stands(attempt) => json!({
             "recall": "stands",

@@ -62,6 +62,10 @@ pub struct Activity {
     /// number goes first. 0 where nothing is said.
     #[n(16)]
     pub priority: Option<i32>,
+    /// The files beside the definition that lie in its directory in addition to those for all
+    /// activities, by their places in [`super::Draft::files`]; nothing is said where there are none.
+    #[n(17)]
+    pub uses: Option<Vec<u32>>,
 }
 
 /// The command line of an activity.
@@ -230,6 +234,7 @@ impl Activity {
             repeatable: false,
             at_most_once: false,
             priority: None,
+            uses: None,
         }
     }
 }

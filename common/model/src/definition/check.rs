@@ -244,7 +244,7 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
         }
     }
     let mut names = BTreeSet::new();
-    for (index, path) in draft.files.iter().enumerate() {
+    for (index, path) in draft.common_files().iter().enumerate() {
         let field = format!("files.{index}");
         check_path(path, None, &field, problems);
         if path.ends_with('/') {

@@ -26,7 +26,7 @@ use minicbor::{Decode, Encode};
 pub(super) use self::crossings::Crossings;
 pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
-use super::{Checked, Definition, Draft, Node, NodeKind};
+use super::{Checked, Definition, Draft, Node, NodeKind, Policy};
 use crate::{ActivityId, NodeId};
 
 /// The items that a for-each runs its body for, or further iterations of a loop: how many, and their
@@ -427,6 +427,13 @@ impl Checked {
     pub(super) fn submitted(&self) -> &Draft {
         let grown = self.grown.as_ref();
         grown.map_or(&self.draft, |grown| &grown.submitted)
+    }
+
+    pub(super) fn set_policy(&mut self, policy: Policy) {
+        self.draft.policy = Some(policy);
+        if let Some(grown) = &mut self.grown {
+            grown.submitted.policy = Some(policy);
+        }
     }
 
     pub(super) fn set_priority(&mut self, priority: i32) {

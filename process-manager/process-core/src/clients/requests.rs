@@ -35,6 +35,8 @@ impl Clients {
             Request::Submit(submit) => {
                 return self.on_submission(step, asking, Submission::check(caller, *submit));
             }
+            // Checked submissions have an input of their own, since they need more than clients.
+            Request::Foresee(_) => Some(refused("it was not checked")),
             Request::Forget(id) => return self.on_forget(step, asking, id),
             Request::Cancel(id) => Some(cancel(step, shown, id)),
             Request::Watch(id) => {
@@ -173,6 +175,7 @@ impl Clients {
 fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer> {
     let (id, needs_more) = match request {
         Request::Submit(_)
+        | Request::Foresee(_)
         | Request::List
         | Request::Machines
         | Request::History { .. }

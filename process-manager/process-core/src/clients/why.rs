@@ -4,18 +4,17 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use expression::Programs;
-use model::{ActivityId, Artifact, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
-use wire::client::{self, Answer, Change, REASONS_MAX, Reason, Recall, Why};
+use model::{ActivityId, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
+use wire::client::{self, Answer, REASONS_MAX, Reason, Recall, Why};
 
 use super::Shown;
 use crate::dispatch::{Commands, Grid};
-use crate::enact::cache_key::taken;
+use crate::enact::compare::compared;
 use crate::enact::evaluate::Evaluator;
-use crate::enact::message::staged;
-use crate::enact::reuse::{captured_is_missing, memo_of};
+use crate::enact::reuse::memo_of;
 use crate::process::Process;
 use crate::process::index::has_ended;
-use crate::record::{ActivityPhase, CacheKey, LinkState, NodeState};
+use crate::record::{ActivityPhase, LinkState, NodeState};
 use crate::step::Step;
 
 /// The object of a process's wait if no other is known.
@@ -454,55 +453,5 @@ fn recall(base: Option<&Process>, process: &Process, activity: ActivityId) -> Op
     let Some(&source) = ids.clone().find(same_name) else {
         return Some(Recall::Absent);
     };
-    let there = base.activity(source).phase;
-    if there != ActivityPhase::Completed {
-        return Some(Recall::NotCompleted(there.into()));
-    }
-    let Some(before) = base.details(source).cache_key else {
-        return Some(Recall::Nothing);
-    };
-    if before.key == cache_key.key && captured_is_missing(base, source) {
-        return Some(Recall::TooLong);
-    }
-    Some(Recall::Changed(changes(
-        (base, source, &before),
-        (process, activity, &cache_key),
-    )))
-}
-
-/// An activity of a process, with its cache key: one side of a comparison.
-type Decided<'a> = (&'a Process, ActivityId, &'a CacheKey);
-
-fn changes(before: Decided<'_>, after: Decided<'_>) -> Vec<Change> {
-    let mut changes = Vec::new();
-    if before.2.command != after.2.command {
-        changes.push(Change::Command);
-    }
-    if before.2.environment != after.2.environment {
-        changes.push(Change::Environment);
-    }
-    let laid = |(process, id, _): Decided<'_>| -> Vec<(String, Artifact)> {
-        let activity = process.definition().activity(id);
-        let staged = activity.and_then(|activity| staged(process, id, activity).ok());
-        staged.unwrap_or_default()
-    };
-    let (old, new) = (laid(before), laid(after));
-    let gone = old.iter().filter(|one| !new.contains(one));
-    let come = new.iter().filter(|one| !old.contains(one));
-    let paths: BTreeSet<&String> = gone.chain(come).map(|(path, _)| path).collect();
-    if !paths.is_empty() {
-        let paths = paths.into_iter().take(REASONS_MAX).cloned();
-        changes.push(Change::Inputs(paths.collect()));
-    }
-    let of = |(process, id, _): Decided<'_>| {
-        let activity = process.definition().activity_as_written(id);
-        activity.map(|activity| {
-            let (outputs, stdout, stderr) = taken(activity);
-            (outputs.to_vec(), stdout, stderr)
-        })
-    };
-    if of(before) != of(after) || changes.is_empty() {
-        changes.push(Change::Outputs);
-    }
-    changes
+    Some(compared((base, source), (process, activity), &cache_key))
 }

@@ -25,6 +25,16 @@ pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Op
         return None;
     }
     let decision = process.state.frame.next_decision()?;
+    Some(decide_one(process, decision, now, programs))
+}
+
+/// The event that the expressions of this decision decide and the steps that this took.
+pub(crate) fn decide_one(
+    process: &Process,
+    decision: Decision,
+    now: Now,
+    programs: &mut Programs,
+) -> (Event, u64) {
     let mut evaluator = Evaluator::new(programs);
     let (at, event) = match decision {
         Decision::Assign(node) => {
@@ -66,7 +76,7 @@ pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Op
         }
     };
     let event = event.unwrap_or_else(|fault| fault_event(process, at, fault));
-    Some((event, DECISION_STEPS + evaluator.meter.steps()))
+    (event, DECISION_STEPS + evaluator.meter.steps())
 }
 
 fn assign(

@@ -126,19 +126,20 @@ pub(crate) fn laid(
     id: ActivityId,
     activity: &Activity,
 ) -> Result<Vec<Laid>, Box<Fault>> {
-    let files = process.definition().draft().files.iter();
+    let files = process.definition().draft().files_of(activity);
     // An input lies over a file of the definition with its name.
     let inputs = activity.inputs.iter().filter(|_| !process.files.is_empty());
     let covered: BTreeSet<&str> = inputs
         .map(|input| input.path.trim_end_matches('/'))
         .collect();
     let mut laid: Vec<Laid> = files
-        .zip(&process.files)
-        .filter(|(path, _)| !covered.contains(path.as_str()))
-        .map(|(path, &artifact)| Laid {
-            path: path.clone(),
-            artifact,
-            source: None,
+        .filter(|(_, path)| !covered.contains(path))
+        .filter_map(|(place, path)| {
+            Some(Laid {
+                path: path.to_owned(),
+                artifact: *process.files.get(place)?,
+                source: None,
+            })
         })
         .collect();
     for input in &activity.inputs {

@@ -168,6 +168,12 @@ impl Checks {
         all.any(|check| check.what == What::Recalled && check.is_sound.is_none())
     }
 
+    /// Returns true if no machine was asked for a check.
+    pub(super) fn has_unasked(&self) -> bool {
+        let mut all = self.0.values();
+        all.any(|check| check.is_sound.is_none() && check.asked.is_none())
+    }
+
     pub(super) fn has_outputs(&self) -> bool {
         let mut all = self.0.values();
         all.any(|check| check.what == What::Output && check.is_sound.is_none())

@@ -66,6 +66,13 @@ impl Files {
         open.is_some_and(|open| open.checks.hold_back(activity))
     }
 
+    /// The processes with a check that no machine was there for when it was wanted.
+    pub(crate) fn unasked(&self) -> Vec<ProcessId> {
+        let open = self.open.iter();
+        let unasked = open.filter(|(_, open)| open.checks.has_unasked());
+        unasked.map(|(&id, _)| id).collect()
+    }
+
     /// Returns true if the check of any cache hit of a process is unanswered.
     pub(crate) fn checks_recalled(&self, id: ProcessId) -> bool {
         let open = self.open.get(&id);

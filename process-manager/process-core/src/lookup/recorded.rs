@@ -10,19 +10,19 @@ use crate::record::ActivityPhase;
 
 /// The completed activities of a process, by name and by cache key.
 #[derive(Debug, Default)]
-pub(super) struct BaseIndex {
-    pub(super) by_name: BTreeMap<String, ActivityId>,
-    pub(super) by_key: BTreeMap<Hash, ActivityId>,
+pub(crate) struct BaseIndex {
+    pub(crate) by_name: BTreeMap<String, ActivityId>,
+    pub(crate) by_key: BTreeMap<Hash, ActivityId>,
 }
 
 /// Outcomes of all processes, by owner and cache key.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
-    pub(super) by_key: BTreeMap<RecordedKey, (ProcessId, ActivityId)>,
+pub(crate) struct Recorded {
+    pub(crate) by_key: BTreeMap<RecordedKey, (ProcessId, ActivityId)>,
     /// The keys in the order in which they came.
-    pub(super) order: VecDeque<RecordedKey>,
+    pub(crate) order: VecDeque<RecordedKey>,
     /// The numbers of owners in the keys.
-    pub(super) owners: BTreeMap<Option<String>, u32>,
+    pub(crate) owners: BTreeMap<Option<String>, u32>,
 }
 
 /// The number of the owner, and the cache key. Owners do not see each other's outcomes.
@@ -30,7 +30,7 @@ type RecordedKey = (u32, Hash);
 
 impl BaseIndex {
     /// The index of a process.
-    pub(super) fn of(base: &Process) -> BaseIndex {
+    pub(crate) fn of(base: &Process) -> BaseIndex {
         let mut index = BaseIndex::default();
         for (activity, cache_key) in base.cache_keys() {
             if base.activity(activity).phase == ActivityPhase::Completed {
@@ -45,7 +45,7 @@ impl BaseIndex {
 
 impl Recorded {
     /// The outcomes of all processes, those of processes submitted first first.
-    pub(super) fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Recorded {
+    pub(crate) fn of<'a>(processes: impl Iterator<Item = &'a Process>) -> Recorded {
         let mut processes: Vec<&Process> = processes.collect();
         processes.sort_by_key(|process| (process.submitted, process.id()));
         let mut recorded = Recorded::default();
@@ -60,12 +60,12 @@ impl Recorded {
     }
 
     /// Looks up a cache key among the processes of the same owner.
-    pub(super) fn get(&self, of: &Process, key: Hash) -> Option<(ProcessId, ActivityId)> {
+    pub(crate) fn get(&self, of: &Process, key: Hash) -> Option<(ProcessId, ActivityId)> {
         let owner = *self.owners.get(&of.owner)?;
         self.by_key.get(&(owner, key)).copied()
     }
 
-    pub(super) fn insert(&mut self, key: Hash, process: &Process, activity: ActivityId) {
+    pub(crate) fn insert(&mut self, key: Hash, process: &Process, activity: ActivityId) {
         let n_owners = u32::try_from(self.owners.len()).expect("each has a process in memory");
         let owner = match self.owners.get(&process.owner) {
             Some(&owner) => owner,
@@ -83,7 +83,7 @@ impl Recorded {
     }
 
     /// Removes all outcomes of these processes, in one walk over all.
-    pub(super) fn forget(&mut self, processes: &BTreeSet<ProcessId>) {
+    pub(crate) fn forget(&mut self, processes: &BTreeSet<ProcessId>) {
         let by_key = &mut self.by_key;
         let n_before = by_key.len();
         by_key.retain(|_, (of, _)| !processes.contains(of));

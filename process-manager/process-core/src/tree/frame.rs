@@ -267,6 +267,11 @@ impl Frame {
         self.agenda.first().copied()
     }
 
+    /// All decisions on the agenda, the first one first.
+    pub(crate) fn decisions(&self) -> impl Iterator<Item = Decision> + '_ {
+        self.agenda.iter().copied()
+    }
+
     /// The value of a link, once it has one; one that is broken reads false.
     pub(crate) fn link_value(&self, link: u32) -> Option<bool> {
         match self.link(link) {

@@ -121,11 +121,30 @@ body:
     all(&to);
     // Another word changes nothing for the activity that has the files, and they are not given again.
     fs::remove_dir_all(sandbox.path("several")).unwrap();
-    let rerun = ["rerun", &id, "-i", "word=y", "--grid", &ana, "--json"];
+    let mut rerun = vec!["rerun", &id, "-i", "word=y", "--grid", &ana, "--json"];
+    let refused = sandbox.xav(&rerun).expect(2);
+    refused.says("input `several`: could not look at ");
+    rerun.push("--same-files");
     let again = sandbox.xav(&rerun).expect(0).stdout;
     let again: Value = serde_json::from_str(&again).unwrap();
     assert_eq!(again["state"], "completed");
     assert_eq!(again["activities"]["reused"], 1);
     let path = again["outputs"]["all"]["path"].as_str().unwrap();
     all(std::path::Path::new(path).parent().unwrap());
+    // A file that has changed on this machine is given again, and one that is the same is not read for that.
+    fs::create_dir_all(sandbox.path("several/inner")).unwrap();
+    sandbox.file("several/a.txt", "a");
+    sandbox.file("several/inner/b.txt", "b");
+    let same = sandbox.xav(&["rerun", "--grid", &ana]).expect(0);
+    same.says("none of 2 runs; 2 stand");
+    sandbox.file("one.txt", "another");
+    let line = "1 of 2 runs: 1 changed inputs; 1 stands";
+    let dry = ["rerun", "--grid", &ana, "--dry-run"];
+    sandbox.xav(&dry).expect(0).shows(line);
+    sandbox.xav(&["rerun", "--grid", &ana]).expect(0).says(line);
+    let taken = sandbox.path("taken");
+    let results = ["results", "--grid", &ana, "--to", taken.to_str().unwrap()];
+    sandbox.xav(&results).expect(0);
+    let one = fs::read_to_string(taken.join("all/one.txt")).unwrap();
+    assert_eq!(one, "another");
 }

@@ -34,6 +34,7 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
         repeatable: false,
         at_most_once: false,
         priority: None,
+        uses: None,
     };
     Node {
         name: name.to_owned(),

@@ -135,7 +135,8 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::Queued(_)
         | Answer::WhyProcess(_)
         | Answer::History(_)
-        | Answer::HistoryForgotten(_) => {}
+        | Answer::HistoryForgotten(_)
+        | Answer::Foreseen(_) => {}
     }
     Ok(())
 }

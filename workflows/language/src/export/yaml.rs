@@ -112,7 +112,8 @@ impl Writer<'_> {
         });
         let outputs = outputs.collect::<Vec<_>>();
         self.mapping(0, "outputs", &outputs);
-        let files: Vec<String> = self.draft.files.iter().map(|path| scalar(path)).collect();
+        let files = self.draft.common_files().iter();
+        let files: Vec<String> = files.map(|path| scalar(path)).collect();
         self.list(0, "files", &files);
         if self.draft.copies > 0 {
             let _ = writeln!(self.text, "copies: {}", self.draft.copies);
@@ -346,6 +347,9 @@ impl Writer<'_> {
         if let Some(priority) = activity.priority {
             line("priority", priority.to_string());
         }
+        let used = activity.uses.iter().flatten();
+        let used = used.map(|&place| scalar(&self.draft.files[place as usize]));
+        self.list(level, "uses", &used.collect::<Vec<_>>());
         self.mapping(level, "labels", &labels);
         if activity.retry != Retry::default() {
             self.mapping(level, "retry", &of_retry(&activity.retry));

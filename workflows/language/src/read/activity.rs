@@ -85,7 +85,27 @@ impl Reader<'_, '_> {
             repeatable,
             at_most_once,
             priority: fields.get("priority").and_then(|at| self.priority(at)),
+            uses: fields.get("uses").map(|at| self.uses(at)),
         }
+    }
+
+    /// The files beside the definition that an activity uses. Those that are not for all activities are
+    /// added behind these.
+    fn uses(&mut self, at: Id) -> Vec<u32> {
+        let mut places = Vec::new();
+        for &item in self.items(at, "a list of paths") {
+            let Some(path) = self.literal(item, "a path") else {
+                self.lose(item);
+                continue;
+            };
+            let files = &mut self.draft.files;
+            let place = *self.files.entry(path.to_owned()).or_insert_with(|| {
+                files.push(path.to_owned());
+                files.len() as u32 - 1
+            });
+            places.push(place);
+        }
+        places
     }
 
     /// False where nothing is said.

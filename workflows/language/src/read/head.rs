@@ -52,6 +52,10 @@ impl Reader<'_, '_> {
                 }
             }
         }
+        let n_common = self.draft.files.len();
+        for (place, path) in self.draft.files.iter().enumerate() {
+            self.files.entry(path.clone()).or_insert(place as u32);
+        }
         if let Some(at) = fields.get("data") {
             self.data(at);
         }
@@ -80,6 +84,9 @@ impl Reader<'_, '_> {
         if let Some(at) = fields.get("body") {
             self.step(at);
         }
+        // Nothing is said where no activity has files of its own.
+        let has_own = self.draft.files.len() > n_common;
+        self.draft.n_common_files = has_own.then_some(n_common as u32);
         self.references();
     }
 

@@ -58,7 +58,7 @@ pub fn json(definition: &Definition) -> Value {
         "inputs": inputs,
         "variables": variables,
         "outputs": outputs,
-        "files": draft.files,
+        "files": draft.common_files(),
         "body": done.first_mut().and_then(Option::take),
     })
 }
@@ -280,6 +280,11 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     }
     if let Some(priority) = activity.priority {
         put("priority", priority.into());
+    }
+    if let Some(uses) = &activity.uses {
+        let files = &definition.draft().files;
+        let paths = uses.iter().map(|&place| files[place as usize].as_str());
+        put("uses", paths.collect::<Vec<_>>().into());
     }
     let retry = &activity.retry;
     if retry.attempts > 1 {

@@ -29,6 +29,9 @@ pub(crate) struct Following {
     /// Print one JSON document at the end
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
+    /// Tell what would run, for which reason, and what stands; start nothing and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// A process to be submitted: its definition, its inputs, and how it ends.
@@ -112,9 +115,12 @@ pub(crate) struct Rerun {
     /// The mended definition; that of the earlier process where left out
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// An input that is another one than it was; all others stay
+    /// An input that is another one than it was; all others stay, and files are read again
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     pub(crate) inputs: Vec<String>,
+    /// Do not read files again that inputs and `files` name: all are as they were
+    #[arg(long)]
+    pub(crate) same_files: bool,
     #[command(flatten)]
     pub(crate) ending: Ending,
     #[command(flatten)]

@@ -14,6 +14,7 @@ use crate::arguments::{Following, Forget};
 use crate::failure::{Failure, Outcome};
 use crate::home;
 use crate::remote::{Home, Remote};
+use crate::sources::Sources;
 use crate::watch::Host;
 use crate::{screen, text};
 
@@ -120,6 +121,9 @@ fn forget_by(client: &mut Client, summary: &Summary) -> Result<(), Failure> {
     // Fetched results go with the process; there may be none.
     if let Ok(results) = home::results(summary.process) {
         let _ = fs::remove_dir_all(results);
+    }
+    if let Ok(of_user) = home::of_user() {
+        Sources::remove(&of_user, summary.process);
     }
     Ok(())
 }

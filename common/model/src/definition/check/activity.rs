@@ -46,6 +46,7 @@ pub(super) fn check_activity(
         ("outputs", activity.outputs.len()),
         ("labels", activity.labels.len()),
         ("retry.on", activity.retry.on.len()),
+        ("uses", activity.uses.as_ref().map_or(0, Vec::len)),
     ];
     for (field, n_parts) in n_parts {
         if n_parts > PARTS_MAX {
@@ -96,11 +97,13 @@ pub(super) fn check_activity(
             above = parent;
         }
     }
+    check_uses(draft, activity, id, problems);
     match &activity.stdin {
         Some(Stdin::Text(text)) => check_template(text, here, "stdin", problems),
         Some(Stdin::File(path)) => {
             check_path(path, here, "stdin", problems);
-            let known = staged_paths.contains(path.as_str()) || draft.files.contains(path);
+            let known = staged_paths.contains(path.as_str())
+                || draft.files_of(activity).any(|(_, file)| file == path);
             if !known {
                 let message = format!("`{path}` is neither among the inputs nor among the files");
                 problems.add(here, "stdin", message);
@@ -216,6 +219,26 @@ fn check_capture(
     };
     let message = format!("{what} is captured into `{name}`, which is declared as {kind}");
     problems.hint(Some(id), format!("{stream}.into"), message, hint);
+}
+
+/// The files beside the definition that an activity uses.
+fn check_uses(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Problems) {
+    let here = Some(id);
+    let mut seen = BTreeSet::new();
+    for (number, &place) in activity.uses.iter().flatten().enumerate() {
+        let field = format!("uses.{number}");
+        let Some(path) = draft.files.get(place as usize) else {
+            problems.add(here, &field, "the process has no such file");
+            continue;
+        };
+        check_path(path, here, &field, problems);
+        if path.ends_with('/') {
+            problems.add(here, &field, "a directory; list its files");
+        }
+        if !seen.insert(path) {
+            problems.add(here, &field, format!("`{path}` is listed twice"));
+        }
+    }
 }
 
 /// A directory is staged where the path says so, a file elsewhere.

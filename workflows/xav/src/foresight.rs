@@ -1,0 +1,111 @@
+//! `--dry-run` of `xav run`, `xav rerun` and `xav resume`: what would run, why, and what stands. It is worked
+//! out by the process manager's own logic, which changes nothing.
+
+mod words;
+
+use std::path::Path;
+
+use activity_blobs::Reader;
+use model::{Artifact, Definition};
+use process_daemon::Offline;
+use shell::Client;
+use wire::client::{Answer, Foresight, Request, Submit};
+
+use self::words::Shown;
+use crate::arguments::Following;
+use crate::ask::{Source, unfit};
+use crate::failure::{Failure, Outcome};
+use crate::{machines, screen};
+
+/// Activities of a definition for which it is told in a line what will run. Of a larger one that would take
+/// longer than starting it.
+const TOLD_ACTIVITIES_MAX: usize = 5_000;
+
+/// What a submission would do. `directory` is the state directory of a manager that does not run.
+pub(crate) fn of_submission(
+    source: &mut Source,
+    submit: Submit,
+    directory: Option<&Path>,
+) -> Result<Foresight, Failure> {
+    let answer = match source {
+        Source::Offline(offline) => {
+            let stores = Stores::of(directory);
+            offline.foresee(submit, &mut |artifact| stores.have(artifact))
+        }
+        Source::Nothing => process_daemon::foresee_first(submit),
+        Source::Live(..) | Source::Grid(_) => source.answer(Request::Foresee(Box::new(submit)))?,
+    };
+    foreseen(answer)
+}
+
+/// What a process would do that was interrupted and is resumed.
+pub(crate) fn of_resumed(
+    offline: &Offline,
+    process: model::ProcessId,
+    directory: &Path,
+) -> Result<Foresight, Failure> {
+    let stores = Stores::of(Some(directory));
+    foreseen(offline.foresee_resumed(process, &mut |artifact| stores.have(artifact)))
+}
+
+fn foreseen(answer: Answer) -> Result<Foresight, Failure> {
+    if let Answer::Foreseen(foresight) = answer {
+        Ok(*foresight)
+    } else {
+        Err(unfit(&answer))
+    }
+}
+
+/// Shows it, as the answer of a command.
+pub(crate) fn show(foresight: &Foresight, definition: &Definition, how: Following) -> Outcome {
+    let shown = Shown::of(foresight, definition);
+    match how.json {
+        true => screen::json(&shown.json())?,
+        false => screen::out(&shown.text(how.quiet))?,
+    }
+    Ok(0)
+}
+
+/// Tells in a line what of a rerun is going to run, where that is quickly known.
+pub(crate) fn tell(
+    client: &mut Client,
+    definition: &Definition,
+    submit: &Submit,
+    how: Following,
+) -> Result<(), Failure> {
+    if how.quiet || how.json || definition.activities().len() > TOLD_ACTIVITIES_MAX {
+        return Ok(());
+    }
+    let submit = Submit {
+        draft: definition.draft().clone(),
+        ..submit.clone()
+    };
+    let answer = client.ask(Request::Foresee(Box::new(submit)));
+    let answer = answer.map_err(|error| Failure::because(&error))?;
+    // What is wrong with it, its submission tells.
+    if let Answer::Foreseen(foresight) = answer {
+        let shown = Shown::of(&foresight, definition);
+        screen::tell(&format!("{}\n", shown.line()));
+    }
+    Ok(())
+}
+
+/// The files in a state directory.
+struct Stores(Vec<Reader>);
+
+impl Stores {
+    fn of(directory: Option<&Path>) -> Stores {
+        let machines = directory.map(machines::directories).unwrap_or_default();
+        let stores = machines.iter().map(|machine| machine.join("blobs"));
+        let stores = stores.filter(|blobs| blobs.is_dir());
+        Stores(
+            stores
+                .filter_map(|blobs| Reader::open(&blobs).ok())
+                .collect(),
+        )
+    }
+
+    fn have(&self, artifact: Artifact) -> bool {
+        self.0.iter().any(|store| store.has(artifact))
+    }
+}
