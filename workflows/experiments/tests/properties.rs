@@ -45,9 +45,8 @@ impl Case {
             let factor = f64::from(draw % 14) / 10.0;
             factor.max(least)
         });
-        let factors: Vec<f64> = factors.collect();
-        let times = (0..factors.len()).map(|step| 3.0 * step as f64);
-        Steps::new(times.collect(), factors).expect("times ascend")
+        let times = (0u32..).map(|step| 3.0 * f64::from(step));
+        Steps::new(times.zip(factors)).expect("times ascend")
     }
 }
 
