@@ -121,6 +121,7 @@ impl ActivityManager {
             cores: self.config.slots,
             linger: self.config.linger,
             kill_grace: self.config.kill_grace,
+            pace_since: self.config.pace_since,
         })));
         self.tell_leases(cx);
         for id in missing {

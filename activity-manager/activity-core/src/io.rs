@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
-use model::{Artifact, AttemptId, Bytes, FaultName, ProcessId, Produced, ResourceId, Span};
+use model::{Artifact, AttemptId, Bytes, FaultName, Mono, ProcessId, Produced, ResourceId, Span};
 use wire::attempt::{Access, Checked, Copied, Discard, FromActivity, Holder, ReadLog, ToActivity};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
@@ -46,6 +46,9 @@ pub struct Config {
     pub linger: Option<Span>,
     /// Time from TERM to KILL; none leaves the executor's setting.
     pub kill_grace: Option<Span>,
+    /// The time from which the steps of the pace of commands count, as the executor's clock of leases has
+    /// it; none where commands have no pace of their own.
+    pub pace_since: Option<Mono>,
     /// The length of lease that sets the interval of signs of life to the group manager
     /// ([`wire::lease`]). The leases of attempts have the lengths that their process managers
     /// choose. None if attempts need no lease, because all managers are in one program.

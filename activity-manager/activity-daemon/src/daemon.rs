@@ -10,10 +10,10 @@ use std::time::Duration;
 use activity_blobs::{AddError, FlushError, Locked, Placement, Store};
 use activity_core::{ActivityManager, Input, Peer, prefetch_default};
 use activity_executor::{
-    Account, Accounts, ContainmentChoice, Limits, LogError, LogReader, Share, Stream, log_directory,
+    Account, Accounts, ContainmentChoice, Limits, LogError, LogReader, Pace, Stream, log_directory,
 };
 use journal::durable;
-use model::{Artifact, AttemptId, Bytes, ResourceId, Span};
+use model::{Artifact, AttemptId, Bytes, Mono, ResourceId, Span};
 use shell::beat::Beat;
 use shell::quic::Bulk;
 use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
@@ -107,8 +107,11 @@ pub struct MachineProfile {
     pub memory: Option<Bytes>,
     /// Further labels.
     pub labels: BTreeMap<String, String>,
-    /// The share of CPU time that commands get; none for all of it.
-    pub share: Option<Share>,
+    /// The shares of CPU time that commands get; none for always all of it.
+    pub pace: Option<Pace>,
+    /// The time from which the steps of the pace count, as [`shell::clock::mono`] has it. Machines that
+    /// are imitated together have the same.
+    pub pace_since: Mono,
 }
 
 /// The blob store of a manager at its start.
@@ -241,7 +244,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         state: state.clone(),
         linger: config.linger,
         kill_grace: config.kill_grace,
-        share: profile.share,
+        pace: profile.pace.clone(),
         stream_bytes_max: config.stream_bytes_max,
         accounts: config.accounts,
         work: places.root(),
@@ -284,6 +287,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         prefetch: prefetch_default(config.slots),
         linger: config.linger,
         kill_grace: config.kill_grace,
+        pace_since: profile.pace.is_some().then_some(profile.pace_since),
         lease: config.lease,
         beat: Some(beat),
         asks_executor: config.lease.is_some(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use activity_core::Input;
 use activity_executor::{
-    Accounts, Connection, ContainmentChoice, Limits, Receiver, Sender, Share, Spawn, SpawnError,
+    Accounts, Connection, ContainmentChoice, Limits, Pace, Receiver, Sender, Spawn, SpawnError,
     spawn,
 };
 use model::Span;
@@ -38,7 +38,7 @@ pub(crate) struct ExecutorConfig {
     pub(crate) state: PathBuf,
     pub(crate) linger: Option<Span>,
     pub(crate) kill_grace: Option<Span>,
-    pub(crate) share: Option<Share>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) stream_bytes_max: Option<u64>,
     pub(crate) accounts: Accounts,
     /// The directory of attempts.
@@ -311,7 +311,7 @@ impl ExecutorConfig {
             state: &self.state,
             linger: self.linger,
             kill_grace: self.kill_grace,
-            share: self.share,
+            pace: self.pace.as_ref(),
             stream_bytes_max: self.stream_bytes_max,
             accounts: &self.accounts,
             work: Some(&self.work),

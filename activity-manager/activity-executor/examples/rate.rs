@@ -135,7 +135,7 @@ impl Ready {
             state: &directory.path().join("state"),
             linger: None,
             kill_grace: None,
-            share: None,
+            pace: None,
             stream_bytes_max: None,
             accounts: &activity_executor::Accounts::default(),
             work: None,
@@ -151,6 +151,7 @@ impl Ready {
             cores,
             linger: None,
             kill_grace: None,
+            pace_since: None,
         };
         sender.send(&ToExecutor::Hello(hello))?;
         Ok(Ready {

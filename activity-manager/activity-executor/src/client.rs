@@ -18,7 +18,7 @@ use crate::account::Accounts;
 use crate::containment::ContainmentChoice;
 use crate::limits::Limits;
 use crate::program::{ARGUMENT, READY};
-use crate::throttle::Share;
+use crate::throttle::Pace;
 
 /// Bytes of messages that are gathered for one write.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -40,8 +40,9 @@ pub struct Spawn<'a> {
     pub linger: Option<Span>,
     /// Time from TERM to KILL; none is 2 s.
     pub kill_grace: Option<Span>,
-    /// The share of CPU time that commands get; none is all of it.
-    pub share: Option<Share>,
+    /// The shares of CPU time that commands get; none is always all of it. The time of the steps
+    /// counts from its start, until a daemon's hello says since when.
+    pub pace: Option<&'a Pace>,
     /// Stored bytes of each stream of an attempt; none is the default.
     pub stream_bytes_max: Option<u64>,
     /// The accounts of commands.
@@ -88,10 +89,8 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Child, SpawnError> {
     if let Some(grace) = spawn.kill_grace {
         command.arg("--kill-grace-micros").arg(grace.0.to_string());
     }
-    if let Some(share) = spawn.share {
-        command
-            .arg("--share-millionths")
-            .arg(share.millionths().to_string());
+    if let Some(pace) = spawn.pace {
+        command.arg("--pace").arg(pace.argument());
     }
     if let Some(bytes) = spawn.stream_bytes_max {
         command.arg("--stream-bytes-max").arg(bytes.to_string());

@@ -35,7 +35,7 @@ use crate::outcomes::{self, OutcomesError};
 use crate::pool::Pool;
 use crate::running::{Due, Running};
 use crate::store::{Answer, Store};
-use crate::throttle::Share;
+use crate::throttle::{Pace, Tempo};
 
 use self::commands::watch;
 use self::leases::Leases;
@@ -76,8 +76,8 @@ pub(crate) struct Parts {
     pub(crate) of_processes: Vec<(Resource, Rlimit)>,
     pub(crate) linger: Span,
     pub(crate) kill_grace: Span,
-    /// The share of CPU time that commands get, unless it is all.
-    pub(crate) share: Option<Share>,
+    /// The shares of CPU time that commands get, unless they always get all.
+    pub(crate) pace: Option<Pace>,
     /// Stored bytes of each stream of an attempt.
     pub(crate) stream_bytes_max: u64,
     /// The accounts of commands.
@@ -121,6 +121,8 @@ pub(crate) struct Executor {
     /// The next time to look for their end.
     stuck_at: Mono,
     leases: Leases,
+    /// The pace of commands, from the time on that the daemon has said; from the start before that.
+    tempo: Option<Tempo>,
     free_cpus: FreeCpus,
     /// 0 until a daemon has said hello.
     cores: u32,
@@ -172,6 +174,10 @@ impl Executor {
             stuck: Vec::new(),
             stuck_at: Mono(0),
             leases,
+            tempo: parts
+                .pace
+                .clone()
+                .map(|pace| Tempo::new(pace, clock::mono(), Span::ZERO)),
             free_cpus: FreeCpus::of_this_process(parts.instance),
             cores: 0,
             cores_used: 0,

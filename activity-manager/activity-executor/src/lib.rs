@@ -16,7 +16,7 @@
 //!   CPUs if a site wants that and there are as many CPUs as cores (`cpus.rs`);
 //! - processes, open files, the size of a file, priorities: the site's settings ([`Limits`]);
 //! - time: TERM to all of it, then KILL;
-//! - speed, to imitate a slower machine ([`Share`]): the process group is stopped and continued in
+//! - speed, to imitate a slower machine ([`Pace`]): the process group is stopped and continued in
 //!   turn. Processes that left the group are not: freezing a control group twice in 20 ms costs the
 //!   kernel more than a signal, and is not immediate;
 //! - memory: by the kernel if a memory controller is available, else by summing the resident memory
@@ -59,4 +59,4 @@ pub use limits::{IoClass, Limits};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
 pub use program::{ARGUMENT, main};
 pub use range::RangeError;
-pub use throttle::Share;
+pub use throttle::{Pace, PaceError};

@@ -25,7 +25,7 @@ use crate::outcomes;
 use crate::pool::Pool;
 use crate::store::Store;
 use crate::sys;
-use crate::throttle::Share;
+use crate::throttle::Pace;
 
 /// The first argument that makes a program the executor.
 pub const ARGUMENT: &str = "__executor";
@@ -49,7 +49,7 @@ const BACKLOG: i32 = 128;
 const LOCK_LOOK: Span = Span::from_millis(20);
 
 /// Becomes the executor: `[__executor] --socket PATH --state DIR [--linger-micros N]
-/// [--kill-grace-micros N] [--share-millionths N] [--stream-bytes-max N]
+/// [--kill-grace-micros N] [--pace SECONDS=SHARE,...] [--stream-bytes-max N]
 /// [--containment best|process-tree] [--processes-max N] [--open-files-max N] [--file-bytes-max N]
 /// [--io idle|best-effort-N] [--bind-cores yes] [--account USER:GROUP:OTHERS]
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
@@ -81,7 +81,7 @@ struct Arguments {
     state: PathBuf,
     linger: Span,
     kill_grace: Span,
-    share: Option<Share>,
+    pace: Option<Pace>,
     accounts: Accounts<Lendable>,
     work: Option<PathBuf>,
     stream_bytes_max: u64,
@@ -129,7 +129,7 @@ enum ProgramError {
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, ProgramError> {
     let fail = |what: String| ProgramError::Arguments { what };
-    let (mut socket, mut state, mut share, mut work) = (None, None, None, None);
+    let (mut socket, mut state, mut pace, mut work) = (None, None, None, None);
     let mut accounts = Accounts::default();
     let mut stream_bytes_max = STREAM_BYTES_MAX;
     let mut containment = ContainmentChoice::default();
@@ -157,11 +157,10 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
             Some("--work") => work = Some(PathBuf::from(value)),
             Some("--linger-micros") => linger = span()?,
             Some("--kill-grace-micros") => kill_grace = span()?,
-            Some("--share-millionths") => {
-                let millionths = value.to_str().and_then(|text| text.parse().ok());
-                share = millionths.and_then(Share::from_millionths);
-                if share.is_none() {
-                    return Err(fail(format!("{} is not a part", value.display())));
+            Some("--pace") => {
+                pace = value.to_str().and_then(Pace::parse);
+                if pace.is_none() {
+                    return Err(fail(format!("{} is not a pace", value.display())));
                 }
             }
             Some("--stream-bytes-max") => {
@@ -194,7 +193,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
         state: state.ok_or_else(|| fail("--state is missing".to_owned()))?,
         linger,
         kill_grace,
-        share,
+        pace,
         stream_bytes_max,
         accounts,
         work,
@@ -298,7 +297,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
         of_processes,
         linger: arguments.linger,
         kill_grace: arguments.kill_grace,
-        share: arguments.share,
+        pace: arguments.pace.clone(),
         stream_bytes_max: arguments.stream_bytes_max,
         accounts: arguments.accounts.clone(),
         pool,

@@ -13,7 +13,7 @@ use crate::cpus::Cpus;
 use crate::launch::{self, Starting};
 use crate::log::Stream;
 use crate::sys::Waited;
-use crate::throttle::{Share, Throttle, Turn};
+use crate::throttle::{Tempo, Throttle, Turn};
 
 /// Interval of measuring the memory of a command with a limit.
 const MEMORY_EVERY: Span = Span::from_millis(100);
@@ -127,7 +127,7 @@ impl Running {
     pub(crate) fn new(
         start: &Start,
         launched: Launched,
-        share: Option<Share>,
+        tempo: Option<Tempo>,
         kept_max: u64,
     ) -> Running {
         let Launched {
@@ -179,7 +179,7 @@ impl Running {
                 bytes_max,
                 look_at: started_mono + MEMORY_EVERY,
             }),
-            throttle: share.map(|share| Throttle::new(share, started_mono)),
+            throttle: tempo.map(|tempo| Throttle::new(tempo, started_mono)),
             cause: None,
             first: None,
         }
@@ -202,6 +202,13 @@ impl Running {
         }
         let kill_at = now + grace;
         self.kill_at = Some(self.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at)));
+    }
+
+    /// Runs at another pace from here on, if it is slowed at all.
+    pub(crate) fn set_tempo(&mut self, tempo: &Tempo, now: Mono) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.set(tempo.clone(), now);
+        }
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -327,7 +334,7 @@ impl Running {
                 let memory = self.memory.as_ref().map(|limit| limit.look_at);
                 let starting = self.starting.as_ref().map(|_| self.starting_look_at);
                 let turn = self.throttle.as_ref().filter(|_| starting.is_none());
-                let turn = turn.map(Throttle::due);
+                let turn = turn.and_then(Throttle::due);
                 [
                     watch_at,
                     starting,

@@ -32,7 +32,9 @@ pub use ids::{
     SubmitKey,
 };
 pub use plan::{Entry, Plan};
-pub use platform::{Network, NetworkLink, Platform, PlatformError, Resource};
+pub use platform::{
+    Network, NetworkLink, Platform, PlatformError, PowerStep, PowerSteps, PowerStepsError, Resource,
+};
 pub use time::{Mono, Now, Span, Wall};
 pub use units::{Bytes, Work};
 pub use value::{Artifact, ArtifactKind, Type, Value};

@@ -1,10 +1,14 @@
 //! The machines that a plan may use, and what lies between them.
 
+mod power;
+
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
 use crate::{Bytes, GroupId, ResourceId};
+
+pub use power::{PowerStep, PowerSteps, PowerStepsError};
 
 /// A machine under an activity manager, as a planner sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +17,8 @@ pub struct Resource {
     pub id: ResourceId,
     /// Its name, for people.
     pub name: String,
-    /// Reference seconds of work that one core does in a second.
+    /// Reference seconds of work that one core does in a second, at the start: a planner does not
+    /// know the future.
     pub power: f64,
     /// Slots: activities of one core that may run at the same time.
     pub slots: u32,
@@ -75,6 +80,8 @@ impl Network {
 pub struct Platform {
     resources: Vec<Resource>,
     network: Network,
+    /// Of machines whose power changes.
+    power_steps: BTreeMap<ResourceId, PowerSteps>,
 }
 
 /// Why machines and links are not a platform.
@@ -94,6 +101,9 @@ pub enum PlatformError {
         /// The given value.
         power: f64,
     },
+    /// Changes of power of a machine that is not there, or that has another power at the start.
+    #[error("the powers over time of machine {0} are not those of a machine of the platform")]
+    PowerSteps(ResourceId),
     /// A machine on which nothing can run.
     #[error("machine {0} has no slots")]
     Slots(String),
@@ -142,12 +152,38 @@ impl Platform {
                 return Err(PlatformError::Link { bandwidth, latency });
             }
         }
-        Ok(Platform { resources, network })
+        Ok(Platform {
+            resources,
+            network,
+            power_steps: BTreeMap::new(),
+        })
+    }
+
+    /// The same machines, some of which change their power. Planners do not look at it: whoever
+    /// imitates a run does.
+    pub fn with_power_steps(
+        mut self,
+        steps: BTreeMap<ResourceId, PowerSteps>,
+    ) -> Result<Platform, PlatformError> {
+        let powers = self.resources.iter().map(|one| (one.id, one.power));
+        let powers: BTreeMap<ResourceId, f64> = powers.collect();
+        for (&id, steps) in &steps {
+            if powers.get(&id) != Some(&steps.at_start()) {
+                return Err(PlatformError::PowerSteps(id));
+            }
+        }
+        self.power_steps = steps;
+        Ok(self)
     }
 
     /// The machines, in the order of their indexes.
     pub fn resources(&self) -> &[Resource] {
         &self.resources
+    }
+
+    /// The powers of a machine over time, if they change.
+    pub fn power_steps(&self, id: ResourceId) -> Option<&PowerSteps> {
+        self.power_steps.get(&id)
     }
 
     /// The network between them.

@@ -23,8 +23,8 @@ mod sizes;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
 pub use policy::{
-    FACTOR_MAX, Learning, MOVABLE_MAX, Policy, PolicyError, REWARD, ROUNDS_MAX, Scope, Sizing,
-    THRESHOLD,
+    FACTOR_MAX, Learning, MOVABLE_MAX, Policy, PolicyError, QUESTIONS_MAX, REWARD, ROUNDS_MAX,
+    Scope, Sizing, THRESHOLD,
 };
 pub use progress::{Phase, Progress};
 pub use question::{Answer, Question};

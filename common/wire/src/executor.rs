@@ -97,6 +97,10 @@ pub struct DaemonHello {
     /// Time from TERM to KILL; none keeps the configured one.
     #[n(3)]
     pub kill_grace: Option<Span>,
+    /// The time from which the steps of the pace of commands count, by the clock that counts suspend,
+    /// where an executor imitates a slower machine; none goes on counting.
+    #[n(4)]
+    pub pace_since: Option<Mono>,
 }
 
 /// One command to run.

@@ -31,6 +31,8 @@ pub enum HistoryPlace {
         path: PathBuf,
         /// Works here by works there: machines that are imitated may have any power.
         factor: f64,
+        /// True if what this run takes is kept there: not if it tells nothing of the machine.
+        keeps: bool,
         /// The definitions of which the file is read.
         definitions: Vec<String>,
     },
@@ -47,6 +49,7 @@ pub(crate) enum HistoryKeeper {
 pub(crate) struct Gatherer {
     file: HistoryFile,
     factor: f64,
+    keeps: bool,
     batches: BTreeMap<String, Batch>,
     n_items: usize,
     due: Option<Mono>,
@@ -65,6 +68,7 @@ impl HistoryKeeper {
             HistoryPlace::File {
                 path,
                 factor,
+                keeps,
                 definitions,
             } => {
                 let file = HistoryFile::new(path.clone());
@@ -80,6 +84,7 @@ impl HistoryKeeper {
                 let gatherer = Gatherer {
                     file,
                     factor: *factor,
+                    keeps: *keeps,
                     batches: BTreeMap::new(),
                     n_items: 0,
                     due: None,
@@ -105,6 +110,7 @@ impl HistoryKeeper {
                     tracing::warn!(%error, "the work of an activity is not remembered");
                 }
             }
+            HistoryKeeper::File(gatherer) if !gatherer.keeps => {}
             HistoryKeeper::File(gatherer) => gatherer.gather(&key, &seen),
         }
     }

@@ -66,6 +66,8 @@ mod own_values;
 mod plan;
 #[cfg(test)]
 mod power;
+#[cfg(test)]
+mod power_over_time;
 pub mod program;
 pub mod readme_grid;
 #[cfg(test)]

@@ -125,7 +125,8 @@ const TABLE: &[Row] = &[
         "workflows",
         "experiments",
         &[&["model", "schedule", "forecast"]],
-        &[],
+        // The example that plays a platform file reads it.
+        &[&["language"]],
     ),
     row(
         "workflows",

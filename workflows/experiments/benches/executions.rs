@@ -35,9 +35,8 @@ fn lasting(problem: &Problem, seed: u64) -> Powers {
 fn steps(problem: &Problem, seed: u64) -> Powers {
     let mut random = Random::new(seed);
     let machine = |_| {
-        let times = (0..1_000).map(|step| 300.0 * f64::from(step)).collect();
-        let factors = (0..1_000).map(|_| 0.2 + 0.8 * random.unit()).collect();
-        Steps::new(times, factors).expect("sound steps")
+        let steps = (0..1_000).map(|step| (300.0 * f64::from(step), 0.2 + 0.8 * random.unit()));
+        Steps::new(steps).expect("sound steps")
     };
     Powers::Steps(problem.hosts().iter().map(machine).collect())
 }

@@ -118,25 +118,23 @@ fn measured(random: &mut Random, traces: &Traces) -> Result<Steps, PowerError> {
     let machine = traces.machine(random.below(traces.n_machines()));
     let first = random.below(machine.len());
     let n_steps = (DRAWN_UNTIL / Traces::STEP_SECONDS) as usize;
-    let times = (0..n_steps).map(|step| step as f64 * Traces::STEP_SECONDS);
-    let factors = (0..n_steps).map(|step| {
+    Steps::new((0..n_steps).map(|step| {
         let percent = machine[(first + step) % machine.len()];
-        (1.0 - f64::from(percent) / 100.0).max(SHARE_LEAST)
-    });
-    Steps::new(times.collect(), factors.collect())
+        let factor = (1.0 - f64::from(percent) / 100.0).max(SHARE_LEAST);
+        (step as f64 * Traces::STEP_SECONDS, factor)
+    }))
 }
 
 fn on_off(random: &mut Random) -> Result<Steps, PowerError> {
     let mut is_busy = random.unit() < 0.5;
-    let (mut times, mut factors, mut now) = (Vec::new(), Vec::new(), 0.0);
+    let (mut steps, mut now) = (Vec::new(), 0.0);
     while now < DRAWN_UNTIL {
-        times.push(now);
-        factors.push(if is_busy { BUSY } else { 1.0 });
+        steps.push((now, if is_busy { BUSY } else { 1.0 }));
         is_busy = !is_busy;
         // One time unit at least, so that times ascend.
         now += (-HOLDING_MEAN * (1.0 - random.unit()).ln()).max(1.0);
     }
-    Steps::new(times, factors)
+    Steps::new(steps)
 }
 
 /// A job that takes so many times as long as the fast ones of its series gets that part of the
@@ -148,11 +146,10 @@ fn time_shared(random: &mut forecast::Random) -> Result<Steps, PowerError> {
     let mut sorted = runtimes.clone();
     sorted.sort_by(f64::total_cmp);
     let fast = sorted[(UNHINDERED * n_jobs as f64) as usize];
-    let times = (0..n_jobs).map(|job| job as f64 * JOB);
     let factors = runtimes
         .iter()
         .map(|runtime| (fast / runtime).clamp(SHARE_LEAST, 1.0));
-    Steps::new(times.collect(), factors.collect())
+    Steps::new((0..n_jobs).map(|job| job as f64 * JOB).zip(factors))
 }
 
 fn between(random: &mut Random, least: f64, most: f64) -> f64 {

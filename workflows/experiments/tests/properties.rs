@@ -45,9 +45,8 @@ impl Case {
             let factor = f64::from(draw % 14) / 10.0;
             factor.max(least)
         });
-        let factors: Vec<f64> = factors.collect();
-        let times = (0..factors.len()).map(|step| 3.0 * step as f64);
-        Steps::new(times.collect(), factors).expect("times ascend")
+        let times = (0u32..).map(|step| 3.0 * f64::from(step));
+        Steps::new(times.zip(factors)).expect("times ascend")
     }
 }
 
@@ -67,16 +66,28 @@ fn policies() -> impl Strategy<Value = Policy> {
     ];
     let scope = prop_oneof![Just(Scope::Machine), Just(Scope::All)];
     let gain = prop::option::of((0u32..3).prop_map(|parts| f64::from(parts) / 50.0));
-    (sizing, learning, scope, gain, 0u32..3, any::<bool>()).prop_map(
-        |(sizing, learning, scope, gain_least, threshold, judges_overdue)| Policy {
-            sizing,
-            threshold: f64::from(threshold) / 10.0,
-            learning,
-            scope,
-            gain_least,
-            judges_overdue,
-        },
+    let questions = prop::option::of(1u32..400);
+    (
+        sizing,
+        learning,
+        scope,
+        (gain, questions),
+        0u32..3,
+        any::<bool>(),
     )
+        .prop_map(
+            |(sizing, learning, scope, (gain_least, questions_max), threshold, judges_overdue)| {
+                Policy {
+                    sizing,
+                    threshold: f64::from(threshold) / 10.0,
+                    learning,
+                    scope,
+                    gain_least,
+                    questions_max,
+                    judges_overdue,
+                }
+            },
+        )
 }
 
 prop_compose! {

@@ -3,6 +3,7 @@
 //! ```text
 //! platform.rs   what such a file says, and the platform that it is
 //! read.rs       text -> file, or everything that is wrong with it
+//! read/         the powers over time and the costs of a machine
 //! units.rs      bandwidths
 //! import.rs     descriptions of real grids, as tables, -> file
 //! ```
@@ -15,7 +16,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use model::{
-    Bytes, GroupId, Network, NetworkLink, Platform, PlatformError, Resource, ResourceId, Span,
+    Bytes, GroupId, Network, NetworkLink, Platform, PlatformError, PowerSteps, Resource,
+    ResourceId, Span,
 };
 
 use crate::diagnostic::Diagnostics;
@@ -25,6 +27,8 @@ pub use units::parse_bandwidth;
 
 /// Limits on platform files.
 pub mod limits {
+    use model::Span;
+
     /// Machines of one platform, as many as a planner takes.
     pub const MACHINES_MAX: usize = 100_000;
     /// Groups of one platform: what lies between them grows with its square.
@@ -33,6 +37,10 @@ pub mod limits {
     pub const SLOTS_MAX: u32 = 65_536;
     /// Bytes of a machine's or group's name: it may become the name of a directory.
     pub const NAME_BYTES_MAX: usize = 64;
+    /// Steps of the power of one machine: as long a text as an executor takes as one argument.
+    pub const POWER_STEPS_MAX: usize = 1_000;
+    /// The latest time at which a step of power begins: 10 years are exact to the microsecond.
+    pub const POWER_FROM_MAX: Span = Span::from_secs(3_650 * 86_400);
     /// Labels of one machine.
     pub const LABELS_MAX: usize = 64;
     /// The highest price, and the most watts, of one machine: sums of them stay exact enough.
@@ -78,8 +86,9 @@ pub struct PlatformMachine {
     pub count: u32,
     /// Slots of each.
     pub slots: u32,
-    /// Reference seconds of work that one core of each does in a second.
-    pub power: f64,
+    /// Reference seconds of work that one core of each does in a second, over time. The first is
+    /// above 0.
+    pub power: PowerSteps,
     /// Memory of each; none where nothing was said.
     pub memory: Option<Bytes>,
     /// The properties of each.
@@ -147,7 +156,7 @@ impl PlatformFile {
             .map(|(number, (group, name, machine))| Resource {
                 id: ResourceId::new(group_id(group), number),
                 name,
-                power: machine.power,
+                power: machine.power.at_start(),
                 slots: machine.slots,
                 memory: machine.memory.unwrap_or(Bytes(u64::MAX)),
                 labels: machine.labels.clone(),
@@ -165,7 +174,15 @@ impl PlatformFile {
             inside_of: inside_of.collect(),
             between_pairs: between_pairs.collect(),
         };
-        Platform::new(resources.collect(), network)
+        let changing = (0..)
+            .zip(self.machines())
+            .filter(|(_, (.., one))| one.power.changes());
+        let power_steps = changing.map(|(number, (group, _, machine))| {
+            let id = ResourceId::new(group_id(group), number);
+            (id, machine.power.clone())
+        });
+        let power_steps = power_steps.collect();
+        Platform::new(resources.collect(), network)?.with_power_steps(power_steps)
     }
 
     /// The same as a file that reads back as this.
@@ -232,7 +249,17 @@ impl PlatformMachine {
             add("count", &self.count);
         }
         add("slots", &self.slots);
-        add("power", &self.power);
+        match self.power.steps() {
+            [only] => add("power", &only.power),
+            steps => {
+                let steps = steps.iter().map(|step| {
+                    let micros = (step.from * 1e6).round();
+                    format!("{{ from: {micros}us, is: {} }}", step.power)
+                });
+                let steps: Vec<String> = steps.collect();
+                add("power", &format_args!("[{}]", steps.join(", ")));
+            }
+        }
         if let Some(Bytes(bytes)) = self.memory {
             add("memory", &format_args!("{bytes}B"));
         }

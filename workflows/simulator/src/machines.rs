@@ -89,6 +89,7 @@ impl Machines {
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
                 linger: None,
                 kill_grace: None,
+                pace_since: None,
                 lease: setup.lease,
                 beat: None,
                 asks_executor: false,

@@ -67,12 +67,12 @@ pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) 
     let Ok(path) = home::history() else {
         return HistoryPlace::Nowhere;
     };
-    let powers = machines.iter().filter_map(|one| one.profile.as_ref());
-    // The fastest of the machines that are imitated is this one, whose power is 1 in the file.
-    let most = powers.map(|profile| profile.power).fold(0.0, f64::max);
     HistoryPlace::File {
         path,
-        factor: if most > 0.0 { most } else { 1.0 },
+        // This machine has power 1 in the file, whatever it passes for.
+        factor: machines.first().map_or(1.0, |machine| machine.own_power),
+        // What takes longer because a power has fallen in between is no longer work.
+        keeps: !machines.iter().any(LocalMachine::changes_power),
         definitions: definition.iter().map(|one| one.name().to_owned()).collect(),
     }
 }

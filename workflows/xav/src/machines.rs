@@ -10,9 +10,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use activity_daemon::MachineProfile;
-use activity_executor::Share;
-use language::platform::{self, PlatformFile};
-use model::Bytes;
+use activity_executor::{Pace, PaceError};
+use language::platform::{self, PlatformFile, PlatformMachine};
+use model::{Bytes, PowerSteps, Span};
 
 use crate::failure::{Failure, status};
 use crate::inputs::reason;
@@ -21,9 +21,6 @@ use crate::{screen, source_file, text};
 
 /// Machines that this one may pass for: each is a manager with its threads and an executor.
 const MACHINES_MAX: usize = 64;
-
-/// The least power of a machine, as a fraction of the fastest one's.
-const SHARE_MIN: f64 = 1e-3;
 
 /// Bytes of a platform file that is read: a hundred thousand machines with some words each.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -48,6 +45,16 @@ pub(crate) struct LocalMachine {
     pub(crate) slots: u32,
     /// The profile that it simulates, if any.
     pub(crate) profile: Option<MachineProfile>,
+    /// The power that this machine itself has beside the one that it passes for.
+    pub(crate) own_power: f64,
+}
+
+impl LocalMachine {
+    /// True if it passes for one whose power changes.
+    pub(crate) fn changes_power(&self) -> bool {
+        let pace = self.profile.as_ref().and_then(|one| one.pace.as_ref());
+        pace.is_some_and(|pace| pace.shares().changes())
+    }
 }
 
 /// Where the manager of a machine keeps everything.
@@ -82,15 +89,21 @@ pub(crate) fn read(path: &Path, as_json: bool) -> Result<PlatformFile, Failure> 
             "plan for them without running: xav plan FILE --platform {shown}"
         )));
     }
-    let powers = || file.machines().map(|(_, _, machine)| machine.power);
-    let (least, most) = (
-        powers().fold(f64::INFINITY, f64::min),
-        powers().fold(0.0, f64::max),
-    );
-    if least / most < SHARE_MIN {
-        return Err(Failure::refused(format!(
-            "{shown} has machines of power {most} and {least}; one can be made a thousand times slower at most"
-        )));
+    let most = most_power(&file);
+    for (_, name, machine) in file.machines() {
+        if let Err(PaceError::Share { share }) = pace(&machine.power, most) {
+            let least = share * most;
+            return Err(Failure::refused(format!(
+                "{shown} has machines of power {most} and {least}; one can be made a thousand times slower at most"
+            )));
+        }
+        if machine.power.at_last() == 0.0 {
+            let last = machine.power.steps().last().map_or(0.0, |step| step.from);
+            let last = Span::from_seconds_up(last);
+            screen::warn(&format!(
+                "{name} stands still for ever after {last}: commands that run on it then do not end"
+            ));
+        }
     }
     let slots: u64 = file
         .machines()
@@ -180,6 +193,7 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<LocalMachine>, 
             directory: state.join(OWN),
             slots: slots.unwrap_or_else(cores),
             profile: None,
+            own_power: 1.0,
         }]);
     };
     if slots.is_some() {
@@ -188,20 +202,39 @@ pub(crate) fn of(state: &Path, slots: Option<u32>) -> Result<Vec<LocalMachine>, 
             "the machines in {shown} have slots of their own: leave --slots out"
         )));
     }
-    let powers = file.machines().map(|(_, _, machine)| machine.power);
-    let most = powers.fold(0.0, f64::max);
-    let machines = file.machines().map(|(_, name, machine)| LocalMachine {
-        directory: state.join(format!("{OWN}-{name}")),
-        name,
-        slots: machine.slots,
-        profile: Some(MachineProfile {
-            power: machine.power,
-            memory: machine.memory,
-            labels: machine.labels.clone(),
-            share: Share::of(machine.power / most),
-        }),
-    });
-    Ok(machines.collect())
+    let own_power = most_power(&file);
+    // All of them change with one clock, which begins anew with the managers.
+    let pace_since = shell::clock::mono();
+    let machine = |(_, name, machine): (usize, String, &PlatformMachine)| {
+        let pace = pace(&machine.power, own_power).map_err(|error| Failure::because(&error))?;
+        Ok(LocalMachine {
+            directory: state.join(format!("{OWN}-{name}")),
+            name,
+            slots: machine.slots,
+            profile: Some(MachineProfile {
+                power: machine.power.at_start(),
+                memory: machine.memory,
+                labels: machine.labels.clone(),
+                pace: Some(pace).filter(|pace| !pace.is_whole()),
+                pace_since,
+            }),
+            own_power,
+        })
+    };
+    file.machines().map(machine).collect()
+}
+
+/// The power of the fastest machine at its best, which this one takes for its own.
+fn most_power(file: &PlatformFile) -> f64 {
+    let powers = file.machines().map(|(_, _, machine)| machine.power.most());
+    powers.fold(0.0, f64::max)
+}
+
+/// The parts of the time that commands get on a machine where this one has the power of the fastest.
+fn pace(power: &PowerSteps, most: f64) -> Result<Pace, PaceError> {
+    let steps = power.steps().iter();
+    let shares = PowerSteps::new(steps.map(|step| (step.from, step.power / most)));
+    Pace::new(shares.expect("no power is above the most, which is above 0"))
 }
 
 /// The name under which this machine is known in a state directory: the one that it had when the first

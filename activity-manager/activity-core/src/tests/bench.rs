@@ -157,6 +157,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         prefetch,
         linger: None,
         kill_grace: None,
+        pace_since: None,
         lease: None,
         beat: None,
         asks_executor: false,

@@ -165,14 +165,8 @@ impl Executor {
                     started,
                     started_mono,
                 };
-                {
-                    let Parts {
-                        share,
-                        stream_bytes_max,
-                        ..
-                    } = &self.parts;
-                    Ok(Running::new(start, launched, *share, *stream_bytes_max))
-                }
+                let kept_max = self.parts.stream_bytes_max;
+                Ok(Running::new(start, launched, self.tempo.clone(), kept_max))
             }
             Err(error) => {
                 self.free_cpus.give_back(cpus);

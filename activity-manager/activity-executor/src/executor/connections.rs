@@ -5,9 +5,11 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::executor::{DaemonHello, ExecutorHello, Exit, PROTOCOL, ToExecutor, Written};
 
 use super::{Executor, LINK, Parts, Phase};
+use crate::clock;
 use crate::link::Link;
 use crate::outcomes;
 use crate::store::Answer;
+use crate::throttle::Tempo;
 
 /// Time for which events are gathered before they are sent while more commands wait than there are
 /// cores: no answer of the daemon could start anything earlier then. Each write costs a fifth of a
@@ -178,6 +180,15 @@ impl Executor {
         self.cores = hello.cores;
         self.parts.linger = hello.linger.unwrap_or(self.parts.linger);
         self.parts.kill_grace = hello.kill_grace.unwrap_or(self.parts.kill_grace);
+        if let (Some(pace), Some(since)) = (&self.parts.pace, hello.pace_since) {
+            let tempo = Tempo::new(pace.clone(), now, clock::boot().since(since));
+            for (_, running) in &mut self.slots {
+                if let Some(running) = running {
+                    running.set_tempo(&tempo, now);
+                }
+            }
+            self.tempo = Some(tempo);
+        }
     }
 
     fn stop(&mut self, attempt: AttemptId, now: Mono) {

@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use activity_executor::{
-    Accounts, Connection, ContainmentChoice, Limits, Receiver, Sender, Share, Spawn, Stream,
+    Accounts, Connection, ContainmentChoice, Limits, Pace, Receiver, Sender, Spawn, Stream,
     log_directory, read_log, spawn,
 };
 use model::{ActivityId, AttemptId, ProcessId, Span};
@@ -63,10 +63,10 @@ impl Bench {
         })
     }
 
-    /// An executor whose commands get a share of the time.
-    pub(crate) fn slowed(cores: u32, share: Share) -> Bench {
+    /// An executor whose commands get shares of the time.
+    pub(crate) fn slowed(cores: u32, pace: Pace) -> Bench {
         let ways = Ways {
-            share: Some(share),
+            pace: Some(pace),
             ..Ways::default()
         };
         Bench::begin(cores, ways)
@@ -316,6 +316,7 @@ pub(crate) fn hello(cores: u32) -> ToExecutor {
         cores,
         linger: None,
         kill_grace: None,
+        pace_since: None,
     })
 }
 
@@ -326,7 +327,7 @@ pub(crate) fn binary() -> &'static Path {
 /// The settings of a start.
 pub(crate) struct Ways {
     pub(crate) linger: Span,
-    pub(crate) share: Option<Share>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) accounts: Accounts,
     pub(crate) containment: ContainmentChoice,
     pub(crate) limits: Limits,
@@ -336,7 +337,7 @@ impl Default for Ways {
     fn default() -> Ways {
         Ways {
             linger: Span::from_secs(1_000),
-            share: None,
+            pace: None,
             accounts: Accounts::default(),
             containment: ContainmentChoice::Best,
             limits: Limits::default(),
@@ -353,7 +354,7 @@ impl Ways {
             linger: Some(self.linger),
             kill_grace: Some(Span::from_millis(100)),
             stream_bytes_max: None,
-            share: self.share,
+            pace: self.pace.as_ref(),
             accounts: &self.accounts,
             containment: self.containment,
             limits: &self.limits,

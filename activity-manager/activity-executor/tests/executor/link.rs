@@ -91,6 +91,7 @@ fn garbage_and_strangers_lose_their_connection_only() {
         cores: 1,
         linger: None,
         kill_grace: None,
+        pace_since: None,
     };
     ToExecutor::Hello(other).append_frame(&mut stranger);
     for bytes in [&too_long[..], &no_message[..], &stranger[..]] {

@@ -158,7 +158,7 @@ fn state_directory_belongs_to_one_executor() {
         state: &bench.state(),
         linger: None,
         kill_grace: None,
-        share: None,
+        pace: None,
         stream_bytes_max: None,
         accounts: &Accounts::default(),
         work: None,

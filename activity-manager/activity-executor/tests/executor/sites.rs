@@ -125,7 +125,7 @@ fn processes_of_a_command_are_limited_by_its_control_group() {
             linger: Some(Span::ZERO),
             kill_grace: None,
             stream_bytes_max: None,
-            share: None,
+            pace: None,
             accounts: &accounts,
             work: None,
             limits: &limits,

@@ -1,7 +1,7 @@
 //! Commands that get only a share of the time.
 
-use activity_executor::Share;
-use model::Span;
+use activity_executor::Pace;
+use model::{PowerSteps, Span};
 use rustix::process::{Signal, kill_process};
 use wire::executor::{Exit, FromExecutor, Start, ToExecutor};
 
@@ -10,8 +10,8 @@ use crate::bench::{Bench, attempt, pid_in, wait_for_end};
 /// A shell that counts: it needs a core all the time.
 const BUSY: &str = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
-fn share(part: f64) -> Share {
-    Share::of(part).unwrap()
+fn share(part: f64) -> Pace {
+    Pace::new(PowerSteps::constant(part).unwrap()).unwrap()
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn descendants_are_slowed_with_their_command() {
 
 #[test]
 fn deadline_ends_a_slowed_command() {
-    let mut bench = Bench::slowed(1, Share::MIN);
+    let mut bench = Bench::slowed(1, share(Pace::SHARE_MIN));
     let start = Start {
         timeout: Some(Span::from_millis(200)),
         ..bench.shell(1, "while :; do :; done")

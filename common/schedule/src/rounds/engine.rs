@@ -112,6 +112,8 @@ pub struct Rounds {
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
     pub(super) pending: BTreeSet<u32>,
+    /// The time until which nothing is asked if many tasks wait.
+    pub(super) patient_until: f64,
     /// The time at which the engine has asked to be woken.
     pub(super) wake_at: f64,
 }
@@ -135,6 +137,7 @@ impl Rounds {
             n_questions: 0,
             open: None,
             pending: BTreeSet::new(),
+            patient_until: 0.0,
             wake_at: f64::INFINITY,
         };
         for task in 0..n_tasks as u32 {

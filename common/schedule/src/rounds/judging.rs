@@ -52,6 +52,7 @@ impl Rounds {
             let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
+        self.ask(commands);
     }
 
     /// Asks to be woken when the next task is overdue, if that is not what was asked for last.
@@ -62,6 +63,10 @@ impl Rounds {
         let running = self.machines.iter().flat_map(|machine| machine.running());
         let at = running.map(|&task| self.overdue_at[task as usize]);
         let at = at.fold(f64::INFINITY, f64::min);
+        let at = match self.asks_at() {
+            Some(asks_at) => at.min(asks_at),
+            None => at,
+        };
         if at.is_finite() && at.to_bits() != self.wake_at.to_bits() {
             self.wake_at = at;
             commands.push(Command::WakeAt(at));
@@ -120,8 +125,10 @@ impl Rounds {
     /// Tells of a judgement, and asks for a plan if it is a loss.
     fn conclude(&mut self, judgement: Judgement, commands: &mut Vec<Command>) {
         commands.push(Command::Judged(judgement));
-        if judgement.is_loss {
-            self.want_plan(judgement.host, commands);
+        match judgement.is_loss {
+            true => self.want_plan(judgement.host, commands),
+            // Machines may wait for a question to be asked.
+            false => self.ask(commands),
         }
     }
 

@@ -130,6 +130,11 @@ impl Machine {
         self.unsent.iter().chain(&self.sent).copied()
     }
 
+    /// The number of tasks that have not started.
+    pub(super) fn n_waiting(&self) -> usize {
+        self.unsent.len() + self.sent.len()
+    }
+
     /// True if a slot has nothing to do and could have.
     pub(super) fn is_starved(&self) -> bool {
         self.queues.iter().any(Queue::is_starved)

@@ -14,6 +14,8 @@ pub(super) struct Open {
     number: u64,
     /// The machine that was judged.
     host: u32,
+    /// True if the tasks of that machine alone may move, because too many wait.
+    is_of_many: bool,
     answer: Option<Answer>,
     /// Tasks to be retracted before the answer comes into force.
     awaited: BTreeSet<u32>,
@@ -34,11 +36,13 @@ impl Rounds {
     }
 
     /// Asks for the plan of a machine that waits for one, if there is no open question.
-    fn ask(&mut self, commands: &mut Vec<Command>) {
+    pub(super) fn ask(&mut self, commands: &mut Vec<Command>) {
         while self.open.is_none()
-            && let Some(host) = self.pending.pop_first()
+            && let Some(host) = self.next_pending()
         {
-            let movable = self.movable(host);
+            self.pending.remove(&host);
+            let (movable, is_of_all) = self.movable(host);
+            let is_of_many = self.policy.scope == Scope::All && !is_of_all;
             if movable.is_empty() {
                 continue;
             }
@@ -51,6 +55,7 @@ impl Rounds {
             self.open = Some(Open {
                 number: question.number,
                 host,
+                is_of_many,
                 answer: None,
                 awaited: BTreeSet::new(),
                 on_the_way: BTreeSet::new(),
@@ -59,9 +64,51 @@ impl Rounds {
         }
     }
 
+    /// The machine that is asked about next. A machine that has vanished is never waited with.
+    fn next_pending(&self) -> Option<u32> {
+        let first = self.pending.first().copied()?;
+        if self.policy.questions_max.is_none() || !self.has_many_waiting() {
+            return Some(first);
+        }
+        let mut pending = self.pending.iter().copied();
+        if let Some(gone) = pending.find(|&host| self.progress.gone[host as usize]) {
+            return Some(gone);
+        }
+        if self.progress.now < self.patient_until {
+            return None;
+        }
+        let left = |host: u32| {
+            let machine = &self.machines[host as usize];
+            let slots = machine.queues().len().max(1) as f64;
+            let tasks = machine
+                .waiting()
+                .map(|rank| self.setting.order[rank as usize]);
+            let tasks = tasks.map(|task| self.progress.duration(&self.setting, task, host));
+            tasks.sum::<f64>() / slots
+        };
+        let pending = self.pending.iter().map(|&host| (left(host), host));
+        let longest = pending.reduce(|longest, other| match less(longest.0, other.0) {
+            true => other,
+            false => longest,
+        });
+        longest.map(|(_, host)| host)
+    }
+
+    /// The time at which the next question is asked, if machines wait for one and none is open.
+    pub(super) fn asks_at(&self) -> Option<f64> {
+        let waits = self.open.is_none() && !self.pending.is_empty();
+        waits.then_some(self.patient_until)
+    }
+
+    /// True if more tasks wait than are planned together.
+    fn has_many_waiting(&self) -> bool {
+        let waiting = self.machines.iter().map(Machine::n_waiting);
+        self.policy.scope == Scope::All && waiting.sum::<usize>() > MOVABLE_MAX
+    }
+
     /// The tasks that may move when a machine was slow, in order; none if only gates are left, which
     /// go along with what is around them.
-    fn movable(&self, host: u32) -> Vec<u32> {
+    fn movable(&self, host: u32) -> (Vec<u32>, bool) {
         let own = &self.machines[host as usize];
         let mut ranks: Vec<u32> = match self.policy.scope {
             Scope::Machine => own.waiting().collect(),
@@ -75,7 +122,7 @@ impl Rounds {
             ranks = own.waiting().collect();
         }
         if ranks.is_empty() {
-            return Vec::new();
+            return (Vec::new(), is_all);
         }
         let gates = self.setting.gates.iter().filter(|&&task| {
             let is_here = is_all || self.progress.host[task as usize] == host;
@@ -84,7 +131,7 @@ impl Rounds {
         ranks.extend(gates.map(|&task| self.setting.rank(task)));
         ranks.sort_unstable();
         let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
-        tasks.collect()
+        (tasks.collect(), is_all)
     }
 
     /// Retracts what a plan moves, if the plan is kept.
@@ -96,8 +143,15 @@ impl Rounds {
             return;
         }
         let host = open.host;
+        if let Some(most) = self.policy.questions_max.filter(|_| open.is_of_many) {
+            let pause = answer.before / f64::from(most);
+            // Where nothing ends as things are, the next plan cannot come too soon.
+            self.patient_until = self.progress.now + if pause.is_finite() { pause } else { 0.0 };
+        }
         let pays = match self.policy.gain_least {
             None => true,
+            // While other machines are slow too, moving the tasks of one seldom shortens the whole.
+            Some(_) if open.is_of_many => !less(answer.before, answer.after),
             Some(least) => less(answer.after, (1.0 - least) * answer.before),
         };
         // A machine that has vanished finishes nothing: any plan is better.

@@ -447,6 +447,14 @@ fn bad_options_are_named() {
         }),
         "the number of mean weights is -1; it is a number from 0 to 1000000"
     );
+    let questions_max = Some(0);
+    assert_eq!(
+        refused(Policy {
+            questions_max,
+            ..Policy::fixed()
+        }),
+        "no question may be asked; at least one is, or their number has no bound"
+    );
     let gain_least = Some(f64::NAN);
     assert!(
         refused(Policy {

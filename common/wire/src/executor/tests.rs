@@ -58,6 +58,7 @@ fn every_message_to_the_executor_comes_back() {
         cores: 8,
         linger: Some(Span::ZERO),
         kill_grace: None,
+        pace_since: Some(Mono(1 << 50)),
     };
     let messages = [
         ToExecutor::Hello(hello),

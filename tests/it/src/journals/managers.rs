@@ -82,6 +82,7 @@ pub(super) fn machine() -> activity_core::Config {
         kill_grace: None,
         lease: None,
         beat: None,
+        pace_since: None,
         asks_executor: false,
         outcomes_kept: None,
         has_forgotten: false,

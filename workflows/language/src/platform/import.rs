@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use model::NetworkLink;
+use model::{NetworkLink, PowerSteps};
 use thiserror::Error;
 
 use super::{LINK_DEFAULT, PlatformFile, PlatformGroup, PlatformMachine};
@@ -123,7 +123,7 @@ fn clusters(clusters: &Table, links: &Table) -> Result<PlatformFile, ImportError
                 name,
                 count: clusters.count(row, 2)?.max(1),
                 slots: 1,
-                power: 0.0,
+                power: PowerSteps::default(),
                 memory: None,
                 labels: BTreeMap::from([("site".to_owned(), cluster.site.clone())]),
                 price: None,
@@ -136,9 +136,11 @@ fn clusters(clusters: &Table, links: &Table) -> Result<PlatformFile, ImportError
         .iter()
         .map(|cluster| cluster.power)
         .fold(f64::INFINITY, f64::min);
-    for (group, cluster) in groups.iter_mut().zip(&known) {
+    for ((group, cluster), row) in groups.iter_mut().zip(&known).zip(&clusters.rows) {
         // Four digits are more than such figures are worth.
-        group.machines[0].power = (cluster.power / least * 1e4).round() / 1e4;
+        let power = PowerSteps::constant((cluster.power / least * 1e4).round() / 1e4);
+        group.machines[0].power =
+            power.map_err(|_| clusters.wrong(row, 3, "comparable with the slowest node"))?;
     }
     let mut net = Net::default();
     for row in &links.rows {
@@ -195,7 +197,7 @@ fn network(nodes: &Table, links: &Table) -> Result<PlatformFile, ImportError> {
                 name,
                 count,
                 slots: 1,
-                power: 1.0,
+                power: PowerSteps::default(),
                 memory: None,
                 labels: BTreeMap::new(),
                 price: None,

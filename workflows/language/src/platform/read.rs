@@ -1,12 +1,13 @@
 //! The tree of a platform file becomes what it says, strictly. Reading goes on after an error, so
 //! that all of them are named at once.
 
+mod power;
 mod rates;
 
 use std::collections::BTreeMap;
 
 use expression::nearest;
-use model::{Bytes, NetworkLink, Span, Value};
+use model::{Bytes, NetworkLink, PowerSteps, Span, Value};
 
 use super::limits::{GROUPS_MAX, LABELS_MAX, MACHINES_MAX, NAME_BYTES_MAX, SLOTS_MAX};
 use super::{LINK_DEFAULT, PlatformFile, PlatformGroup, PlatformMachine, parse_bandwidth};
@@ -225,7 +226,7 @@ impl<'t> Reader<'t, '_> {
         };
         let power = match fields.get("power") {
             Some(at) => self.power(at),
-            None => Some(1.0),
+            None => Some(PowerSteps::default()),
         };
         let memory = match fields.get("memory") {
             Some(at) => self.memory(at),
@@ -347,26 +348,6 @@ impl<'t> Reader<'t, '_> {
             return None;
         }
         Some(memory)
-    }
-
-    fn power(&mut self, at: Id) -> Option<f64> {
-        let power = self.tree.number(at).unwrap_or(f64::NAN);
-        if power > 0.0 && power.is_finite() {
-            return Some(power);
-        }
-        let hint = "1.0 is the reference; a machine of power 2.0 does the same in half the time";
-        if power.is_nan() {
-            let error = self.expected(at, "a power, a number above 0,");
-            self.diagnostics.add(error.hint(hint));
-        } else {
-            let written = shorten(self.tree.text(at).unwrap_or_default());
-            self.hint(
-                at,
-                format!("a power of {written}: it is a number above 0"),
-                hint,
-            );
-        }
-        None
     }
 
     fn labels(&mut self, at: Id) -> BTreeMap<String, String> {

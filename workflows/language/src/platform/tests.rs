@@ -79,7 +79,8 @@ fn a_list_of_machines_is_a_platform() {
         let machines: Vec<_> = file.machines().collect();
         assert_eq!(machines.len(), 2);
         assert_eq!((machines[0].1.as_str(), machines[0].2.slots), ("fast", 2));
-        assert_eq!((machines[1].1.as_str(), machines[1].2.power), ("slow", 0.5));
+        let slow = &machines[1];
+        assert_eq!((slow.1.as_str(), slow.2.power.at_start()), ("slow", 0.5));
         assert_eq!(file.platform().unwrap().network().inside, LINK_DEFAULT);
     }
 }
@@ -91,6 +92,7 @@ fn what_is_written_reads_back_the_same() {
         "machines: [{name: a, price: 0.125, idle-watts: 90, busy-watts: 240.5}]",
         "machines: [{name: a, memory: 3B, labels: {\"a: b\": \"c \\\" }\"}}]",
         "inside: {bandwidth: 3B/s}\nmachines: [{name: a, count: 3}]",
+        "machines: [{name: a, power: [{from: 0s, is: 1.5}, {from: 1us, is: 0}, {from: 10h, is: 2}]}]",
     ] {
         let file = read(text);
         assert_eq!(read(&file.yaml()), file, "{}", file.yaml());
@@ -136,6 +138,56 @@ fn every_mistake_is_named_at_its_place() {
     ] {
         assert_eq!(wrong(text), messages, "{text}");
     }
+}
+
+#[test]
+fn a_power_over_time_begins_at_the_start_and_goes_on_in_order() {
+    let file = read(
+        "machines:\n  - { name: a, power: [{ from: 0s, is: 1.0 }, { from: 20s, is: 0.5 }, { from: 1m, is: 0 }] }\n  - { name: b, count: 2 }\n",
+    );
+    let platform = file.platform().unwrap();
+    let ids: Vec<ResourceId> = platform.resources().iter().map(|one| one.id).collect();
+    let expected = model::PowerSteps::new([(0.0, 1.0), (20.0, 0.5), (60.0, 0.0)]);
+    assert_eq!(platform.power_steps(ids[0]).cloned(), expected.ok());
+    assert_eq!(platform.power_steps(ids[2]), None);
+    assert_eq!(platform.resources()[0].power, 1.0);
+    // One step that holds for ever is the plain number.
+    let one = read("machines: [{name: a, power: [{from: 0s, is: 2}]}]");
+    assert_eq!(one, read("machines: [{name: a, power: 2}]"));
+}
+
+#[test]
+fn every_mistake_in_a_power_over_time_is_named_at_its_place() {
+    let list = "powers over time are a list: `[{ from: 0s, is: 1.0 }, { from: 20s, is: 0.5 }]`";
+    let still = "a machine may stand still later: `[{ from: 0s, is: 1.0 }, { from: 20s, is: 0 }]`";
+    for (power, messages) in [
+        ("[]", vec![format!("1:29 no power at any time ({list})")]),
+        ("{from: 0s, is: 1}", vec![format!("1:29 a mapping where a power, a number above 0 or a list of steps, is expected ({list})")]),
+        ("[1.0, 0.5]", vec![
+            "1:30 a number where a mapping (a step of power) is expected".to_owned(),
+            "1:35 a number where a mapping (a step of power) is expected".to_owned()]),
+        ("[{from: 5s, is: 1}]", vec![format!("1:37 the first power is from 5s: nothing is said of 0s ({list})")]),
+        ("[{from: 0s, is: 1}, {from: 9s, is: 1}, {from: 5s, is: 1}]", vec!["1:75 a step from 5s after one from 9.0s (each step begins later than the one before)".to_owned()]),
+        ("[{from: 0s, is: 1}, {from: 9s, is: 1}, {from: 9000ms, is: 1}]", vec!["1:75 the step from 9000ms is there twice".to_owned()]),
+        ("[{from: 0s, is: 0}]", vec![format!("1:45 a power of 0: it is a number above 0 ({still})")]),
+        ("[{from: 0s, is: 1}, {from: 9s, is: -1}]", vec![format!("1:64 a power of -1: it is a number from 0 up ({still})")]),
+        ("[{from: 0s, is: 1}, {from: 9s, is: half}]", vec![format!("1:64 text where a power, a number from 0 up, is expected ({still})")]),
+        ("[{from: 0, is: 1}]", vec!["1:37 `0` is a duration without a unit (durations are written with a unit: `500ms`, `30s`, `2m`, `1h30m`, `1d`)".to_owned()]),
+        ("[{is: 1}, {from: 9s}]", vec!["1:30 a step of power without `from`".to_owned(), "1:39 a step of power without `is`".to_owned()]),
+        ("[{from: 0s, is: 1, until: 9s}]", vec!["1:48 unknown key `until` (a step of power has `from`, `is`)".to_owned()]),
+        ("[{from: 0s, is: 1}, {from: 4000d, is: 1}]", vec!["1:56 a step of power from 4000d: the last begins within 10 years".to_owned()]),
+    ] {
+        let text = format!("machines: [{{name: a, power: {power}}}]");
+        assert_eq!(wrong(&text), messages, "{text}");
+    }
+    let many: Vec<String> = (0..1_001)
+        .map(|second| format!("{{from: {second}s, is: 1}}"))
+        .collect();
+    let text = format!("machines: [{{name: a, power: [{}]}}]", many.join(", "));
+    assert_eq!(
+        wrong(&text),
+        ["1:29 1001 steps of power; a machine has at most 1000"]
+    );
 }
 
 #[test]

@@ -51,8 +51,9 @@ fn machines_of_a_file_stay_with_their_directory() {
     assert_eq!(names, ["fast", "slow"]);
     assert_eq!(machines[1].directory, state.path().join("am-slow"));
     let [fast, slow] = [0, 1].map(|place: usize| machines[place].profile.clone().unwrap());
-    assert_eq!((fast.power, fast.share, fast.memory), (2.0, None, None));
-    assert_eq!((slow.power, slow.share), (0.5, Share::of(0.25)));
+    assert_eq!((fast.power, fast.pace, fast.memory), (2.0, None, None));
+    let quarter = Pace::new(PowerSteps::constant(0.25).unwrap());
+    assert_eq!((slow.power, slow.pace), (0.5, quarter.ok()));
     assert_eq!(slow.memory, Some(Bytes(1 << 30)));
     for one in &machines {
         fs::create_dir(&one.directory).unwrap();
@@ -74,6 +75,40 @@ fn machines_of_a_file_stay_with_their_directory() {
             .all(|name| !name.to_str().unwrap().starts_with("machines.yaml.")),
         "{left:?}"
     );
+}
+
+#[test]
+fn a_power_over_time_becomes_shares_of_the_best_one() {
+    let (_dir, state) = state();
+    let text = "machines: [{name: a, power: [{from: 0s, is: 0.5}, {from: 20s, is: 2}]}, {name: b, power: [{from: 0s, is: 1}, {from: 9s, is: 0}]}]";
+    settle(&state, Some(&file(text))).unwrap();
+    // As kept and read again.
+    settle(&state, Some(&file(text))).unwrap();
+    let machines = of(state.path(), None).unwrap();
+    let shares = |place: usize| {
+        let profile = machines[place].profile.clone().unwrap();
+        let pace = profile.pace.unwrap();
+        let steps = pace.shares().steps().iter();
+        steps
+            .map(|step| (step.from, step.power))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shares(0), [(0.0, 0.25), (20.0, 1.0)]);
+    assert_eq!(shares(1), [(0.0, 0.5), (9.0, 0.0)]);
+    let powers = machines
+        .iter()
+        .map(|one| one.profile.as_ref().unwrap().power);
+    assert_eq!(powers.collect::<Vec<_>>(), [0.5, 1.0]);
+    assert!(
+        machines
+            .iter()
+            .all(|one| one.own_power == 2.0 && one.changes_power())
+    );
+    let since = machines
+        .iter()
+        .map(|one| one.profile.as_ref().unwrap().pace_since);
+    let since: std::collections::BTreeSet<_> = since.collect();
+    assert_eq!(since.len(), 1, "one clock for all");
 }
 
 #[test]
@@ -114,4 +149,6 @@ fn what_one_machine_cannot_pass_for_is_refused() {
     );
     let far = refused("machines: [{name: a, power: 5000}, {name: b}]");
     assert!(far.contains("a thousand times slower at most"), "{far}");
+    let far = refused("machines: [{name: a, power: [{from: 0s, is: 1}, {from: 1s, is: 0.0001}]}]");
+    assert!(far.contains("power 1 and 0.0001"), "{far}");
 }

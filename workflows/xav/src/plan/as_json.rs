@@ -57,12 +57,14 @@ struct Activity<'a> {
 pub(crate) fn plan<'a>(subject: &'a Subject, made: &'a PlanResult, critical: &[u32]) -> Plan<'a> {
     let problem = &subject.problem;
     let hosts = problem.hosts();
-    let machines = hosts.iter().map(|host| {
+    let machines = hosts.iter().zip(&subject.changes_power);
+    let machines = machines.map(|(host, changes_power)| {
         json!({
             "name": host.name,
             "group": subject.group(host.group),
             "slots": host.slots,
             "power": host.power,
+            "changes_power": changes_power,
         })
     });
     let activities = made.in_order(subject).into_iter().map(|task| {

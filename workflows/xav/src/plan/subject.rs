@@ -44,6 +44,8 @@ pub(crate) struct Subject {
     pub(crate) has_prices: bool,
     /// True if it is known of any machine what it draws.
     pub(crate) has_watts: bool,
+    /// By machine: true if its power changes later, of which the plan knows nothing.
+    pub(crate) changes_power: Vec<bool>,
     /// Names of the groups of a file.
     groups: Vec<String>,
     /// By position of the task; none for gates.
@@ -88,6 +90,8 @@ struct Machines {
     rates: Vec<Rates>,
     has_prices: bool,
     has_watts: bool,
+    /// By machine.
+    changes_power: Vec<bool>,
 }
 
 impl Subject {
@@ -108,6 +112,7 @@ impl Subject {
             rates,
             has_prices,
             has_watts,
+            changes_power,
         } = platform_of(machines, &dag, as_json)?;
         let refused = |error: &dyn std::error::Error| {
             Failure::refused(format!("could not plan: {}", crate::failure::chain(error)))
@@ -146,6 +151,7 @@ impl Subject {
             rates,
             has_prices,
             has_watts,
+            changes_power,
             groups: group_names,
             tasks: given
                 .iter()
@@ -412,6 +418,17 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
         shown.push_str(&format!(" in {}", count(groups.len(), "group", "groups")));
     }
     shown.push_str(&format!(", {}", crate::text::count(slots, "slot", "slots")));
+    let changes = resources
+        .iter()
+        .map(|one| platform.power_steps(one.id).is_some());
+    let changes_power: Vec<bool> = changes.collect();
+    let n_changing = changes_power.iter().filter(|&&changes| changes).count();
+    if n_changing > 0 {
+        shown.push_str(&format!(
+            "; the power of {} changes later, and the plan has that of the start",
+            count(n_changing, "machine", "machines")
+        ));
+    }
     Ok(Machines {
         platform,
         shown,
@@ -419,6 +436,7 @@ fn platform_of(machines: Option<&str>, dag: &Dag, as_json: bool) -> Result<Machi
         rates,
         has_prices,
         has_watts,
+        changes_power,
     })
 }
 

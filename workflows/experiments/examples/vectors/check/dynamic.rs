@@ -84,9 +84,8 @@ fn powers(case: &Case, performance: &Value) -> Option<Powers> {
                 let factors = factors?;
                 // The trace repeats for ever, which is as long as the horizon.
                 let n_steps = (HORIZON / step) as usize;
-                let times = (0..n_steps).map(|number| number as f64 * step).collect();
-                let factors = factors.into_iter().cycle().take(n_steps).collect();
-                Steps::new(times, factors).ok()
+                let times = (0..n_steps).map(|number| number as f64 * step);
+                Steps::new(times.zip(factors.into_iter().cycle())).ok()
             };
             let machines: Option<Vec<Steps>> = case.resources.iter().map(machine).collect();
             Some(Powers::Steps(machines?))
