@@ -271,6 +271,8 @@ impl Market {
             shown.overdue(nominal, elapsed, weight);
         }
         if let Some(next) = course.running.values().map(|running| running.due).min() {
+            // Many may be overdue one after another.
+            let next = next.max(step.now.mono + limits::JUDGE_EACH);
             step.timers.set_by(Timer::Judge(id), next);
         }
         self.look(step, id);

@@ -264,6 +264,22 @@ fn what_may_run_twice_is_made_again_elsewhere_when_it_takes_far_too_long() {
 }
 
 #[test]
+fn it_is_made_again_three_times_at_most() {
+    let stalls = |_: u32, at: Span| f64::from(at > Span::from_secs(120));
+    let mut repeatable = wide(2, 1_000);
+    for node in &mut repeatable.nodes[1..] {
+        edit(node, |activity| activity.repeatable = true);
+    }
+    let mut play = Play::new(repeatable, 1_000, stalls);
+    play.to_the_end(2);
+    let known = play.process();
+    let activities = known.definition().activities().iter();
+    let numbers: Vec<u32> = activities.map(|&one| known.activity(one).number).collect();
+    assert!(numbers.iter().all(|&number| number <= 4), "{numbers:?}");
+    assert!(numbers.iter().any(|&number| number > 1), "{numbers:?}");
+}
+
+#[test]
 fn a_machine_at_half_its_power_gets_half_as_much() {
     let halved = |machine: u32, at: Span| match machine == 0 && at > Span::from_secs(6) {
         true => 0.5,
