@@ -148,10 +148,9 @@ fn validate_finds_files_that_are_not_there() {
     let head = "files: [primes.sh]\ninputs: { genome: { type: file, default: genome.fa } }\n";
     let file = sandbox.file("absent.yaml", definition(&sandbox, head));
     let done = sandbox.xav(&["validate", &file]).expect(2);
-    let done = done
-        .says("absent.yaml: could not open `primes.sh` of `files`: ")
-        .says("absent.yaml: input `genome`: could not open `genome.fa`");
     assert_eq!(done.stdout, "");
+    done.says("absent.yaml: could not open `primes.sh` of `files`: ")
+        .says("absent.yaml: input `genome`: could not open `genome.fa`");
     let json = sandbox.xav(&["validate", "--json", &file]).expect(2);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json[0]["severity"], "error", "{json}");
