@@ -200,7 +200,7 @@ body:
     in: ${{ inputs.texts }}
     do:
       activity: say
-      run: {{ shell: 'cat in.txt >> {log}; echo >> {log}' }}
+      run: {{ shell: 'echo $(cat in.txt) >> {log}' }}
       inputs: {{ in.txt: text }}
 "
     );
@@ -352,7 +352,7 @@ fn a_file_that_a_definition_uses_is_beside_it() {
     // Whoever does not use it does not have it.
     sandbox.file("own.sh", "true");
     let text = fs::read_to_string(&file).unwrap();
-    let text = text.replace("cat in.txt > r.txt", "cat in.txt own.sh > r.txt");
+    let text = text.replace("cat in.txt > r.txt", "cat in.txt own.sh > r.txt || exit 4");
     fs::write(&file, text).unwrap();
     sandbox.xav(&["run", &file]).expect(1).says("activity read");
 }
