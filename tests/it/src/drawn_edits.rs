@@ -26,14 +26,14 @@ body:
         item: text
         key: ${ stem(text) }
         in: ${ inputs.texts }
-        variables: { own: int }
+        variables: { own: string }
         do:
           - activity: sort
             run: [sh, sort.sh, in.txt]
             uses: [sort.sh]
             inputs: { in.txt: text }
             outputs: { sorted: out.txt }
-            stdout: { into: own, as: int }
+            stdout: { into: own }
           - activity: tag
             run: { shell: 'echo ${ own } > tag.txt' }
             outputs: { tag: tag.txt }
@@ -163,14 +163,15 @@ fn edit(sandbox: &Sandbox, drawn: &mut Drawn) -> (String, Vec<String>) {
     }
 }
 
-/// All files below a directory, with their contents.
+/// All files below a directory, with their contents, without the list of its processes, which whoever reads
+/// it writes for the next one.
 fn contents(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
             contents(&path, found);
-        } else if kind.is_file() {
+        } else if kind.is_file() && entry.file_name() != "summary" {
             let bytes = fs::read(&path).unwrap();
             found.insert(path, bytes);
         }
@@ -232,7 +233,7 @@ fn edits(n_edits: u64, seed: u64) {
     }
     sandbox.file("table.csv", "1\n2\n");
     sandbox.file("common.sh", "");
-    sandbox.file("sort.sh", "sort $1 > out.txt; wc -l < out.txt\n");
+    sandbox.file("sort.sh", "sort $1 > out.txt; cksum < out.txt\n");
     sandbox.file("param.sh", "echo $1 > p.txt\n");
     let file = sandbox.file("edits.yaml", DEFINITION);
     let state = sandbox.path("state").display().to_string();
@@ -276,15 +277,12 @@ fn edits(n_edits: u64, seed: u64) {
     }
 }
 
-#[test]
-fn a_dry_run_agrees_with_the_rerun_after_drawn_edits() {
-    edits(20, 0x5eed);
-}
+/// Edits after which the two are compared; `XAVANTES_EDITS` says another number.
+const EDITS: u64 = 20;
 
 #[test]
-#[ignore = "200 edits take a minute or two; run them by name with --ignored"]
-fn a_dry_run_agrees_with_the_rerun_after_many_drawn_edits() {
-    for seed in 1..=4 {
-        edits(50, seed);
-    }
+fn a_dry_run_agrees_with_the_rerun_after_drawn_edits() {
+    let wanted = std::env::var("XAVANTES_EDITS").ok();
+    let n_edits = wanted.and_then(|n| n.parse().ok()).unwrap_or(EDITS);
+    edits(n_edits, 0x5eed);
 }
