@@ -28,10 +28,10 @@ fn setting() -> Arc<Setting> {
             place => edges.push((task - place, task, 5e5)),
         }
     }
-    let dag = Dag::new(&tasks, &edges).unwrap();
-    let platform = reference(64, ReferenceNetwork::Lan, &dag).unwrap();
-    let problem = Problem::new(dag, &platform).unwrap();
-    Arc::new(Setting::new(problem, Messages::Direct).unwrap())
+    let dag = Dag::new(&tasks, &edges).expect("edges go up");
+    let platform = reference(64, ReferenceNetwork::Lan, &dag).expect("a sound platform");
+    let problem = Problem::new(dag, &platform).expect("a sound problem");
+    Arc::new(Setting::new(problem, Messages::Direct).expect("a plan"))
 }
 
 /// Factors that change for each machine, which keeps them for a time in the mean.
@@ -44,7 +44,7 @@ fn changing(setting: &Setting, seconds: f64) -> Powers {
             steps.push((now, 0.2 + 0.8 * random.unit()));
             now += seconds * (0.5 + random.unit());
         }
-        Steps::new(steps).unwrap()
+        Steps::new(steps).expect("times ascend")
     };
     Powers::Steps(setting.problem().hosts().iter().map(machine).collect())
 }
