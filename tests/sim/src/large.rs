@@ -7,7 +7,7 @@ use std::fmt;
 use machine::{Drive, History};
 use model::{
     Activity, Capture, Command, Draft, Expression, ForEach, Join, Mono, Node, NodeId, NodeKind,
-    Parse, Produced, Span, SubmitKey, Template, Type, Value, Variable,
+    Parse, Policy, Produced, Span, SubmitKey, Template, Type, Value, Variable,
 };
 use process_core::{Config, ProcessManager};
 use simulator::{Faults, Rate, Seen, Setup, Sim, Snapshots, Submission};
@@ -134,6 +134,8 @@ pub fn items(n_items: u32) -> Draft {
             of: None,
         }],
         nodes,
+        // Only plans for new items are to be counted.
+        policy: Some(Policy::Static),
         ..Draft::default()
     }
 }

@@ -122,19 +122,9 @@ fn line(progress: &Progress, definition: &Definition, now: Wall) -> String {
     if let Some(waiting_for) = &progress.waiting_for {
         parts.push(format!("waits for {waiting_for}"));
     }
-    parts.extend(moved(progress));
+    parts.extend(text::rescheduled(progress.n_rescheduled));
     parts.extend(left(progress));
     parts.join(", ")
-}
-
-/// The plans made again because of slow machines: `rescheduled twice`.
-fn moved(progress: &Progress) -> Option<String> {
-    match progress.n_rescheduled {
-        0 => None,
-        1 => Some("rescheduled once".to_owned()),
-        2 => Some("rescheduled twice".to_owned()),
-        n => Some(format!("rescheduled {n} times")),
-    }
 }
 
 /// The remaining time: `about 1m 10s left (p90 1m 30s)`.

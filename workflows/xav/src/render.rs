@@ -52,6 +52,7 @@ pub(crate) fn ending(status: &Status, n_slots: Option<u32>) -> String {
     if summary.totals.reused > 0 || summary.base.is_some() {
         parts.push(how_much(summary));
     }
+    parts.extend(text::rescheduled(status.n_rescheduled));
     let cpu = cpu(status);
     if cpu > Span::ZERO {
         parts.push(format!("CPU {cpu}"));

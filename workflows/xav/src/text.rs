@@ -129,6 +129,16 @@ pub(crate) fn bytes(bytes: Bytes) -> String {
     }
 }
 
+/// The plans made again because of slow machines: `rescheduled twice`; none where there were none.
+pub(crate) fn rescheduled(times: u32) -> Option<String> {
+    match times {
+        0 => None,
+        1 => Some("rescheduled once".to_owned()),
+        2 => Some("rescheduled twice".to_owned()),
+        n => Some(format!("rescheduled {n} times")),
+    }
+}
+
 /// Thousandths as per cent: `35 %`.
 pub(crate) fn percent(per_mille: u32) -> String {
     format!("{} %", per_mille.saturating_add(5) / 10)

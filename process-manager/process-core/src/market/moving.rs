@@ -128,6 +128,7 @@ impl Market {
         self.note_answered(id, pays);
         let (Ok(plan), Some((before, after)), true) = (made.result, made.compared, pays) else {
             self.set_stage(id, Stage::Settled);
+            step.marks.mark(id);
             return step.marks.want_plans();
         };
         let leaves = |attempt: &AttemptId| {
@@ -207,6 +208,8 @@ impl Market {
         };
         if !awaited.iter().all(answers) || known.phase() != Phase::Running {
             self.set_stage(id, Stage::Settled);
+            // It may have waited for this to be planned for another reason.
+            step.marks.mark(id);
             return step.marks.want_plans();
         }
         if !awaited.is_empty() {

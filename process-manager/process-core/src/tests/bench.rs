@@ -342,7 +342,7 @@ impl Bench {
 
     /// The answer to a request that is answered at once.
     pub(super) fn answer(&mut self, request: Request) -> Answer {
-        self.give(Input::Request(ClientId(2), Caller::Local, 1, request));
+        self.give(Input::request(ClientId(2), Caller::Local, 1, request));
         self.answers.pop().unwrap()
     }
 

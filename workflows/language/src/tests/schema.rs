@@ -205,6 +205,7 @@ fn example(table: &Table, key: &str) -> String {
         ("a retry", _) => activity("retry: { attempts: 2, backoff: 1s, on: [1, lost] }"),
         ("an activity", key) => match key {
             "env" => activity("env: { A: b }"),
+            "uses" => activity("uses: [own.sh]"),
             "stdin" => activity("stdin: text"),
             "inputs" => activity("inputs: { i: w.o }")
                 .replace("run: [x], stdout", "run: [x], outputs: { o: o }, stdout"),
