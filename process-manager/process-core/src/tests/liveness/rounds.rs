@@ -173,7 +173,7 @@ impl Play {
     }
 
     /// Plays until all activities have ended. Returns the seconds that it took.
-    fn to_the_end(&mut self, n: usize) -> f64 {
+    fn until_the_end(&mut self, n: usize) -> f64 {
         while self.ended.len() < n {
             self.step();
             assert!(self.passed < Span::from_secs(600), "{:?}", self.ended);
@@ -214,7 +214,7 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
     // The first command on machine 0 stands still for 14 s.
     let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));
     let mut play = Play::new(wide(12, 1_000), 1_000, stalls);
-    let took = play.to_the_end(12);
+    let took = play.until_the_end(12);
     assert!(took < 15.5, "{took}");
     let there = play.ended.values().filter(|&&machine| machine == 0).count();
     assert_eq!(there, 1, "{:?}", play.ended);
@@ -240,7 +240,7 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
         ..wide(12, 1_000)
     };
     let mut play = Play::new(still, 1_000, stalls);
-    let took = play.to_the_end(12);
+    let took = play.until_the_end(12);
     assert!(took > 19.0, "{took}");
     assert_eq!(play.process().n_moves(), 0);
 }
@@ -253,7 +253,7 @@ fn what_may_run_twice_is_made_again_elsewhere_when_it_takes_far_too_long() {
         edit(node, |activity| activity.repeatable = true);
     }
     let mut play = Play::new(repeatable, 1_000, stalls);
-    play.to_the_end(12);
+    play.until_the_end(12);
     assert!(
         play.ended.values().all(|&machine| machine == 1),
         "{:?}",
@@ -271,7 +271,7 @@ fn it_is_made_again_three_times_at_most() {
         edit(node, |activity| activity.repeatable = true);
     }
     let mut play = Play::new(repeatable, 1_000, stalls);
-    play.to_the_end(2);
+    play.until_the_end(2);
     let known = play.process();
     let activities = known.definition().activities().iter();
     let numbers: Vec<u32> = activities.map(|&one| known.activity(one).number).collect();
@@ -286,12 +286,12 @@ fn a_machine_at_half_its_power_gets_half_as_much() {
         false => 1.0,
     };
     let mut play = Play::new(wide(80, 500), 500, halved);
-    let took = play.to_the_end(80);
+    let took = play.until_the_end(80);
     // 6 s at full power, then 28 s of work at one and a half.
     assert!(took < 1.08 * (6.0 + 28.0 / 1.5), "{took}");
     let mut still = wide(80, 500);
     still.policy = Some(Policy::Static);
-    let took_still = Play::new(still, 500, halved).to_the_end(80);
+    let took_still = Play::new(still, 500, halved).until_the_end(80);
     assert!(took < 0.8 * took_still, "{took} {took_still}");
 }
 
@@ -300,7 +300,7 @@ fn activities_that_were_sent_and_have_not_started_move_too() {
     // Short ones are sent many at a time.
     let slow = |machine: u32, _: Span| if machine == 0 { 0.2 } else { 1.0 };
     let mut play = Play::new(wide(60, 200), 200, slow);
-    let took = play.to_the_end(60);
+    let took = play.until_the_end(60);
     assert!(took < 1.15 * 12.0 / 1.2, "{took}");
     let known = play.process();
     assert!(
@@ -323,7 +323,7 @@ fn activities_that_were_sent_and_have_not_started_move_too() {
 fn nothing_moves_where_all_are_as_planned_or_slow_alike() {
     for speed in [1.0, 0.4] {
         let mut play = Play::new(wide(40, 500), 500, move |_, _| speed);
-        play.to_the_end(40);
+        play.until_the_end(40);
         assert_eq!(play.process().n_moves(), 0, "{speed}");
     }
 }
@@ -337,7 +337,7 @@ fn nothing_is_judged_that_nobody_has_estimated() {
     let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));
     let mut play = Play::new(unknown, 1_000, stalls);
     // Each activity is of its own kind, and none has run before.
-    play.to_the_end(12);
+    play.until_the_end(12);
     assert_eq!(play.process().n_moves(), 0);
 }
 
@@ -346,7 +346,7 @@ fn a_machine_that_gives_nothing_back_holds_up_nothing_else() {
     let slow = |machine: u32, _: Span| if machine == 0 { 0.2 } else { 1.0 };
     let mut play = Play::new(wide(60, 200), 200, slow);
     play.is_deaf = true;
-    let took = play.to_the_end(60);
+    let took = play.until_the_end(60);
     // It keeps all that it was sent, as without rounds.
     assert!(took < 31.0, "{took}");
 }
