@@ -100,6 +100,9 @@ impl Parts {
                     self.close(step, id);
                 } else {
                     step.timers.set_once(Timer::Stop(id), step.now.mono);
+                    if known.finishes() {
+                        self.market.note_finishing(step, id);
+                    }
                 }
             }
             Phase::Completed | Phase::Faulted | Phase::Cancelled => self.close(step, id),

@@ -99,6 +99,17 @@ impl Market {
         }
     }
 
+    /// A process has faulted, and what runs goes on to its end: it needs no other slots.
+    pub(crate) fn note_finishing(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        if self.groups.values().any(GroupLink::is_shared) || !self.queue.is_empty() {
+            let due = step.now.mono + limits::RETURN_AFTER;
+            step.timers.set_once(Timer::Return(id), due);
+        } else {
+            let since = step.now.mono;
+            self.returns.unwanted.entry(id).or_insert(since);
+        }
+    }
+
     /// A process waits for slots: those that others do not need are given back.
     pub(super) fn return_for_others(&mut self, step: &mut Step<'_>) {
         if !self.queue.is_empty() && !self.returns.unwanted.is_empty() {
@@ -117,7 +128,8 @@ impl Market {
             return;
         };
         let has_plan = demand.has_plan;
-        if known.phase() != Phase::Running || !has_plan && demand.stalled.is_none() {
+        let goes_on = known.phase() == Phase::Running || known.finishes();
+        if !goes_on || !has_plan && demand.stalled.is_none() {
             return;
         }
         let open = self.returns.open.get(&id);
@@ -298,13 +310,13 @@ struct Kept {
 }
 
 /// The grants of a group that the rest of a plan needs; none where the process holds no more than that. Of
-/// one that stalls, nothing is needed.
+/// one that stalls, nothing is needed, and of one that finishes after a fault, what runs.
 fn kept(known: &Process, machines: &Machines, group: GroupId, is_stalled: bool) -> Option<Kept> {
     let holding = known.state.holdings.get(&group)?;
     let mut keep = Vec::new();
     let (mut is_more, mut is_held_back) = (false, false);
     for (resource, slots) in held(&holding.grants) {
-        let planned = match is_stalled {
+        let planned = match is_stalled || known.finishes() {
             true => 0,
             false => known.index.slots.of(resource),
         };
@@ -313,9 +325,13 @@ fn kept(known: &Process, machines: &Machines, group: GroupId, is_stalled: bool) 
             // A machine that is away may run attempts that nobody waits for.
             if machines.is_trusted(resource) && machines.is_reachable(resource) {
                 let unwanted = machines.unwanted(resource, known.id());
-                let needed = match is_stalled {
-                    true => known.all_cores(unwanted),
-                    false => known.slots_needed(resource, unwanted),
+                let needed = if is_stalled {
+                    known.all_cores(unwanted)
+                } else if known.finishes() {
+                    // Nothing more starts.
+                    known.all_cores(unwanted.chain(known.out_at(resource)))
+                } else {
+                    known.slots_needed(resource, unwanted)
                 };
                 kept = slots.min(needed);
             }
