@@ -67,7 +67,7 @@ impl Pace {
         &self.0
     }
 
-    /// As the argument of a program, `0=1,20=0.5`: seconds and shares.
+    /// The argument of a program that says it, `0=1,20=0.5`: seconds and shares.
     pub(crate) fn argument(&self) -> String {
         let steps = self.0.steps().iter();
         let steps = steps.map(|step| format!("{}={}", step.from, step.power));
@@ -164,7 +164,7 @@ impl Throttle {
         self.tempo = tempo;
     }
 
-    /// When the next turn begins, if there is one.
+    /// The moment at which the next turn begins, if there is one.
     pub(crate) fn due(&self) -> Option<Mono> {
         let share = self.tempo.share(self.since);
         let length = match (self.is_stopped, share) {

@@ -39,7 +39,7 @@ impl ExpressionError {
     }
 }
 
-/// How sure a finding is.
+/// The certainty of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It is wrong: it could not be evaluated.

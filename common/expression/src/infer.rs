@@ -309,7 +309,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// What a step into a value gives; `from` is the value, where it is written just before.
+    /// The result of a step into a value; `from` is the value, where it is written just before.
     fn step(&mut self, value: &Kinds, from: Option<&Node>, step: &Step) -> Kinds {
         let offset = step.offset;
         match &step.kind {
@@ -411,7 +411,7 @@ pub(crate) fn a(kinds: &Kinds) -> String {
     }
 }
 
-/// How a part is written, where it is a name with fields behind it.
+/// The text of a part, where it is a name with fields behind it.
 pub(crate) fn written(node: &Node) -> Option<String> {
     match &node.kind {
         Kind::Variable(name) => Some(name.clone()),
@@ -452,7 +452,7 @@ fn called(function: &str, node: &Node) -> String {
     }
 }
 
-/// What to write where an operator cannot take these kinds.
+/// Advice where an operator cannot take these kinds.
 fn correction(operator: Operator, sets: [Set; 2], nodes: [Option<&Node>; 2]) -> Option<String> {
     let around = |function: &str, place: usize| match nodes[place].and_then(written) {
         Some(written) => format!("`{function}({written})`"),

@@ -28,7 +28,7 @@ pub(crate) const MAP: Set = 1 << 6;
 pub(crate) const FILE: Set = 1 << 7;
 pub(crate) const DIRECTORY: Set = 1 << 8;
 pub(crate) const ALL: Set = (1 << 9) - 1;
-/// What a user staged or an activity made.
+/// Files that a user staged or an activity made.
 pub(crate) const ARTIFACT: Set = FILE | DIRECTORY;
 pub(crate) const NUMBER: Set = INT | FLOAT;
 
@@ -55,7 +55,7 @@ impl Kinds {
         }
     }
 
-    /// What nothing is known of.
+    /// All kinds, of a value of which nothing is known.
     pub(crate) const fn any() -> Kinds {
         Kinds::of(ALL)
     }
@@ -146,7 +146,7 @@ impl Kinds {
         }
     }
 
-    /// Those of them that are in a set.
+    /// The kinds of them that are in a set.
     pub(crate) fn among(mut self, set: Set) -> Kinds {
         self.set &= set;
         if self.set & LIST == 0 {

@@ -123,7 +123,7 @@ pub(crate) fn items_of(function: Function) -> Kinds {
     }
 }
 
-/// How operands fit the ways to call something.
+/// The fit of operands and the ways to call something.
 pub(crate) struct Fit {
     /// The kinds of the result; none where no way fits.
     pub(crate) gives: Set,

@@ -31,9 +31,9 @@ pub struct Lengths {
 /// The numbers of a controller's bodies. Those of a controller inside of a body are those of the first one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
-    /// Those that are known, else one.
+    /// The bodies that are known, else one.
     pub planned: f64,
-    /// Those that are expected.
+    /// The bodies that are expected.
     pub expected: f64,
 }
 

@@ -3,7 +3,8 @@
 //!
 //! It is pure: no clock, no random numbers but those of a fixed seed, no threads, no files; the
 //! same request gives the same plan. It sends nothing and watches nothing that runs: managers do.
-//! [`rounds`] tells them when to plan again, and what to send.
+//! [`rounds`] is the engine of the studies of when to plan again; managers judge machines by its [`rounds::Shown`]
+//! and compare plans with [`kept()`].
 //!
 //! Managers need [`Request`] and [`plan`], or [`plan_with_options`] to tell users which algorithm
 //! it was. Authors of algorithms read [`Problem`] first, then [`Schedule`] and the trait

@@ -227,7 +227,7 @@ pub enum Answer {
     /// So many records of what activities took are forgotten.
     #[n(17)]
     HistoryForgotten(#[n(0)] u64),
-    /// What would run.
+    /// The forecast of a process.
     #[n(18)]
     Foreseen(#[n(0)] Box<Foresight>),
 }

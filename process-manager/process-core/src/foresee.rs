@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expression::Programs;
 use model::{
-    ActivityId, AttemptId, Bytes, GroupId, Hash, NodeId, NodeKind, Now, ProcessId, ResourceId,
-    Span, Value, Wall,
+    ActivityId, AttemptId, Bytes, GroupId, Hash, NodeId, Now, ProcessId, ResourceId, Span, Value,
+    Wall,
 };
 use wire::client::{Answer, Forecast, Foresight, Recall};
 
@@ -21,7 +21,7 @@ use self::unknown::Unknown;
 use crate::budget::{ATTEMPT_STEPS, DECISION_STEPS};
 use crate::clients::expansions;
 use crate::enact::compare::compared;
-use crate::enact::decide::decide_one;
+use crate::enact::decide::{assignments, decide_one};
 use crate::enact::evaluate::Evaluator;
 use crate::enact::reuse::{memo_of, stands};
 use crate::lookup::recorded::{BaseIndex, Recorded};
@@ -44,7 +44,7 @@ const DECISIONS_A_STEP: u64 = 16;
 /// Answers whether the files of a recorded outcome are there.
 type HasFiles<'a> = &'a mut dyn FnMut(&Reused) -> bool;
 
-/// What a submission would do, with the recorded outcomes of these processes. `has_files` says whether the
+/// The forecast of a submission, with the recorded outcomes of these processes. `has_files` says whether the
 /// files of an outcome are there.
 pub fn foresee<'a>(
     submission: Submission,
@@ -72,7 +72,7 @@ pub fn foresee<'a>(
     follow(&founded, &sources, has_files, STEPS_OFFLINE_MAX)
 }
 
-/// What a process that was interrupted would do if it was resumed. `base` is the one whose outcomes stand in
+/// The forecast of a process that was interrupted and would be resumed. `base` is the one whose outcomes stand in
 /// it, and `submission` what was submitted for it.
 pub fn foresee_resumed(
     process: &Process,
@@ -92,7 +92,7 @@ pub fn foresee_resumed(
 }
 
 impl Parts {
-    /// What a submission would do, as a manager that runs knows it.
+    /// The forecast of a submission, as a manager that runs knows it.
     pub(crate) fn foresee(&self, step: &Step<'_>, submission: Submission) -> Answer {
         let founded = match submission.checked {
             Ok(founded) => founded,
@@ -323,17 +323,8 @@ impl Paper<'_, '_> {
     fn assign_unknown(&mut self, node: NodeId) {
         let decision = Decision::Assign(node);
         self.blocked.remove(&decision);
-        let assignments = match &self.process.definition().as_written(node).kind {
-            NodeKind::Assign(assignments) => assignments.as_slice(),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::ForEach(_)
-            | NodeKind::Repeat(_)
-            | NodeKind::Activity(_)
-            | NodeKind::Empty => &[],
-        };
-        let variables: Vec<u32> = assignments.iter().map(|one| one.variable).collect();
+        let assigned = assignments(&self.process, node).iter();
+        let variables: Vec<u32> = assigned.map(|one| one.variable).collect();
         let writers = self
             .unknown
             .read_by(&self.process, decision, &mut self.programs);

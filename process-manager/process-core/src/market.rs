@@ -169,7 +169,7 @@ enum Stage {
         /// True if it may use every slot of every known machine.
         is_whole: bool,
     },
-    /// One is made, and attempts that it moves are to be given back.
+    /// A plan is made, and attempts that it moves are to be given back.
     Retracting {
         plan: Box<Plan>,
         is_estimate: bool,
@@ -177,7 +177,7 @@ enum Stage {
         awaited: BTreeSet<AttemptId>,
         /// True if their machines were asked.
         is_asked: bool,
-        /// When the plan is given up.
+        /// The moment at which the plan is given up.
         until: Mono,
         why: Box<Rescheduled>,
     },
@@ -310,12 +310,12 @@ impl Market {
         all.filter(|(_, one)| one.slots > 0)
     }
 
-    /// A machine as its group has offered it last.
     /// The power of an offered machine.
     pub(crate) fn power(&self, resource: ResourceId) -> Option<f64> {
         self.offered_at(resource).map(|offered| offered.power)
     }
 
+    /// A machine as its group has offered it last.
     fn offered_at(&self, resource: ResourceId) -> Option<&Offered> {
         let offer = self.groups.get(&resource.group)?.offer.as_ref()?;
         offer.resources.get(self.slots.index(resource)?)

@@ -16,12 +16,12 @@ pub struct Offline {
     drive: Drive<ProcessManager>,
 }
 
-/// What the first process of a manager would do, as an answer to a client.
+/// The forecast of the first process of a manager, as an answer to a client.
 pub fn foresee_first(submit: Submit) -> Answer {
     foresee(submit, std::iter::empty(), &mut |_| true)
 }
 
-/// What a process would do beside these, if it was submitted now.
+/// The forecast of a process that would be submitted now, beside these.
 fn foresee<'a>(
     mut submit: Submit,
     processes: impl Iterator<Item = &'a Process>,
@@ -134,7 +134,7 @@ impl Offline {
         }
     }
 
-    /// What a process would do if it was submitted now, as an answer to a client. `has_file` says whether
+    /// The forecast of a process that would be submitted now, as an answer to a client. `has_file` says whether
     /// a file or directory is there.
     pub fn foresee(&self, submit: Submit, has_file: &mut dyn FnMut(Artifact) -> bool) -> Answer {
         let processes = self.drive.states().iter();
@@ -142,7 +142,7 @@ impl Offline {
         foresee(submit, processes, has_file)
     }
 
-    /// What a process would do if it was resumed now, as an answer to a client.
+    /// The forecast of a process that would be resumed now, as an answer to a client.
     pub fn foresee_resumed(
         &self,
         process: ProcessId,

@@ -413,7 +413,7 @@ pub(crate) fn is_step(key: &str) -> bool {
     STEPS.iter().any(|table| table.keys[0].name == key)
 }
 
-/// What an activity does not have, though other languages do, and what stands for it.
+/// Keys that an activity does not have, though those of other languages do, and what stands for them.
 pub(crate) const ELSEWHERE: [(&[&str], &str); 9] = [
     (
         &[

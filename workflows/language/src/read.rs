@@ -509,7 +509,7 @@ impl<'t> Reader<'t, '_> {
     }
 }
 
-/// What to write instead of a key that is one of other languages, or stands in another place.
+/// Advice for a key that is one of other languages, or stands in another place.
 fn elsewhere(name: &str, table: &Table) -> Option<String> {
     if name.contains(is_odd_blank) {
         return Some("there is a no-break space in it: type the spaces again".to_owned());

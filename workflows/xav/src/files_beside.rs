@@ -17,7 +17,7 @@ use crate::inputs::{Taking, reason};
 pub(crate) struct FilesBeside {
     directory: PathBuf,
     names: Vec<String>,
-    /// Those of `files`; the others are of `uses`.
+    /// The files of `files`; the others are of `uses`.
     n_common: usize,
 }
 

@@ -21,7 +21,7 @@ use crate::{machines, screen};
 /// longer than starting it.
 const TOLD_ACTIVITIES_MAX: usize = 5_000;
 
-/// What a submission would do. `directory` is the state directory of a manager that does not run.
+/// The forecast of a submission. `directory` is the state directory of a manager that does not run.
 pub(crate) fn of_submission(
     source: &mut Source,
     submit: Submit,
@@ -38,7 +38,7 @@ pub(crate) fn of_submission(
     foreseen(answer)
 }
 
-/// What a process would do that was interrupted and is resumed.
+/// The forecast of a process that was interrupted and is resumed.
 pub(crate) fn of_resumed(
     offline: &Offline,
     process: model::ProcessId,
@@ -82,7 +82,7 @@ pub(crate) fn tell(
     };
     let answer = client.ask(Request::Foresee(Box::new(submit)));
     let answer = answer.map_err(|error| Failure::because(&error))?;
-    // What is wrong with it, its submission tells.
+    // A mistake in it is told by its submission.
     if let Answer::Foreseen(foresight) = answer {
         let shown = Shown::of(&foresight, definition);
         screen::tell(&format!("{}\n", shown.line()));

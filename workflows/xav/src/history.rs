@@ -71,7 +71,7 @@ pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) 
         path,
         // This machine has power 1 in the file, whatever it passes for.
         factor: machines.first().map_or(1.0, |machine| machine.own_power),
-        // What takes longer because a power has fallen in between is no longer work.
+        // An activity that takes longer because a power has fallen in between is no longer work.
         keeps: !machines.iter().any(LocalMachine::changes_power),
         definitions: definition.iter().map(|one| one.name().to_owned()).collect(),
     }

@@ -45,7 +45,7 @@ pub(crate) enum InputValue {
 /// A file or a directory that is taken for a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taking<'a> {
-    /// Where it is, as users know it.
+    /// The place where it is, as users know it.
     pub(crate) place: &'a Path,
     /// The path by which it is read, which may be that of an open file.
     pub(crate) opened: &'a Path,

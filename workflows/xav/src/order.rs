@@ -35,7 +35,7 @@ pub(crate) struct Order<'a> {
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
     pub(crate) store: Option<ResourceId>,
-    /// What is known of where its files come from.
+    /// The places that its files come from, as far as they are known.
     pub(crate) sources: Sources,
 }
 

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     outcome
 }
 
-/// What a process would do in the directory that it would be given.
+/// The forecast of a process in the directory that it would be given.
 fn dry_run(arguments: &Run, source: &SourceFile, order: &Order<'_>) -> Outcome {
     let how = arguments.following;
     let shared = match &arguments.state {

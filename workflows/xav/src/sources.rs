@@ -1,4 +1,4 @@
-//! Where the files of a process came from: how its inputs were given, the directory of its definition, and
+//! The places that the files of a process came from: how its inputs were given, the directory of its definition, and
 //! what each file was like when it was taken. A process is run again from the files that are there then, and
 //! those that have not changed since are not read again.
 //!
@@ -30,13 +30,13 @@ const SOURCES_BYTES_MAX: u64 = 256 << 20;
 /// The number of the form in which it is written.
 const FORM: u32 = 1;
 
-/// Where the files of a process came from.
+/// The places that the files of a process came from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sources {
     form: u32,
     /// The directory of the definition.
     pub(crate) directory: PathBuf,
-    /// What the definition's own file was like; none if it was no file.
+    /// The stamp of the definition's own file; none if it was no file.
     definition: Option<Stamp>,
     /// The inputs that were given by paths.
     given: Vec<Given>,
@@ -48,7 +48,7 @@ pub(crate) struct Sources {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Given {
     input: String,
-    /// As on a command line, with absolute paths.
+    /// The inputs as on a command line, with absolute paths.
     texts: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ enum Kind {
 }
 
 impl Sources {
-    /// Those of a process whose definition is this file, with inputs from this command line.
+    /// The places of a process whose definition is this file, with inputs from this command line.
     pub(crate) fn of(
         file: &Path,
         directory: &Path,
@@ -208,7 +208,7 @@ fn absolute(kind: &Type, text: &str, present: &Path) -> Option<String> {
             if text.starts_with('/') || present.join(text).exists() {
                 return one(text);
             }
-            // What is a letter of a pattern in its directory's name stands for itself.
+            // A letter of its directory's name that would be one of a pattern stands for itself.
             let literal = present.to_str()?.chars().map(|letter| match letter {
                 '*' | '?' | '[' => format!("[{letter}]"),
                 letter => letter.to_string(),
@@ -222,7 +222,7 @@ fn absolute(kind: &Type, text: &str, present: &Path) -> Option<String> {
 /// Takes the files of a process. One that has not changed since it was taken for another process is not
 /// read.
 pub(crate) struct Intake<'a> {
-    /// What is known of files.
+    /// The facts that are known of files.
     known: &'a Sources,
     /// Answers whether a file is in the store.
     has: &'a dyn Fn(Artifact) -> bool,
@@ -271,7 +271,7 @@ impl<'a> Intake<'a> {
             return Ok(artifact);
         }
         let artifact = (self.add)(opened, is_directory)?;
-        // What changed while it was read is not known.
+        // A file that changed while it was read is not known.
         if let (Some(before), Some(after)) = (before, Stamp::of(opened))
             && before.is_like(&after)
             && self.taken.len() < FILES_MAX

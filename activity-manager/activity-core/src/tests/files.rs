@@ -121,7 +121,7 @@ fn copies_are_fetched_pinned_where_the_process_has_a_grant_and_told() {
         show(&bench.feed(from_pm(ask.clone()))),
         "copy a4 of 1 for 0 from [\"am2\"] pinned\ncopy a4 of 2 for 0 from [\"am2\"]\n"
     );
-    // One that was sent to an earlier epoch of this machine comes too late.
+    // A request that was sent to an earlier epoch of this machine comes too late.
     if let ToActivity::Copy {
         copies, holders, ..
     } = ask

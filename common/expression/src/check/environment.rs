@@ -22,7 +22,7 @@ pub(super) struct Environment<'a> {
     inputs: BTreeMap<&'a str, Kinds>,
     /// The kinds of what is written to each variable, its value at the start included.
     variables: Vec<Kinds>,
-    /// Whether each variable has a value at the start, or anything writes it.
+    /// True for each variable that has a value at the start, or that anything writes.
     has_value: Vec<bool>,
     /// The kinds of the items of each for-each.
     items: BTreeMap<NodeId, Kinds>,
@@ -219,7 +219,7 @@ impl NameKinds for NamesAt<'_, '_> {
     fn variable(&self, name: &str) -> Kinds {
         let kinds = self.item(name);
         let kinds = kinds.unwrap_or_else(|| self.environment.kinds_of(name));
-        // Of what is never written only an output complains.
+        // A variable that nothing writes is an error in outputs alone.
         match kinds.set() == NULL {
             true => Kinds::any(),
             false => kinds,

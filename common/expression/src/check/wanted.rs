@@ -8,7 +8,7 @@ use crate::kinds::{ALL, ARTIFACT, BOOL, DIRECTORY, INT, Kinds, LIST, NULL, NUMBE
 use crate::parse::NameKind;
 use crate::{ExpressionError, Program, Severity};
 
-/// What becomes of the value of an expression.
+/// The use of the value of an expression.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'a> {
     /// An output of the process, which may be anything.
@@ -17,7 +17,7 @@ pub(super) enum Wanted<'a> {
     Truth,
     /// The items of a for-each.
     List,
-    /// How many items are enough.
+    /// The number of items that is enough.
     Count,
     /// The name of an item.
     Key,
@@ -27,14 +27,14 @@ pub(super) enum Wanted<'a> {
     Text(Joined),
 }
 
-/// How values become parts of a text.
+/// The form in which values become parts of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joined {
-    /// As they are.
+    /// Themselves.
     Text,
-    /// As words of a shell.
+    /// Words of a shell.
     Shell,
-    /// As arguments of a command.
+    /// Arguments of a command.
     Words,
 }
 
@@ -157,7 +157,7 @@ fn unwritten(program: &Program, environment: &Environment<'_>, inference: &mut I
     }
 }
 
-/// What makes a value of a type.
+/// The functions that make a value of a type.
 fn conversion(kind: &Type, kinds: &Kinds, source: &str) -> Option<String> {
     let set = kinds.set() & !NULL;
     let value = match source {
@@ -190,7 +190,7 @@ fn conversion(kind: &Type, kinds: &Kinds, source: &str) -> Option<String> {
     }
 }
 
-/// How a file gets into the directory of a command.
+/// The way of a file into the directory of a command.
 fn layout(kinds: &Kinds, source: &str) -> String {
     if source == "..." {
         return "a file is laid out by `inputs:`, and its path there is written".to_owned();

@@ -1,4 +1,4 @@
-//! What a process would do if it was submitted now.
+//! The forecast of a process that would be submitted now.
 
 use minicbor::{Decode, Encode};
 use model::{ActivityId, AttemptId, Expansion, NodeId};
@@ -9,7 +9,7 @@ use super::Recall;
 /// granted that commands succeed and that files of recorded outcomes are where they are recorded to be.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Foresight {
-    /// What becomes of each activity, in the order of the definition.
+    /// The forecast of each activity, in the order of the definition.
     #[n(0)]
     pub activities: Vec<(ActivityId, Forecast)>,
     /// What for-each controllers and loops become, as far as that is known: the activities above are those
@@ -27,7 +27,7 @@ pub struct Foresight {
     pub is_partial: bool,
 }
 
-/// What becomes of an activity.
+/// The forecast of an activity.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Forecast {
     /// It does not run: the outcome of this attempt stands.

@@ -6,7 +6,7 @@ use model::{ResourceId, Span, Wall};
 /// A plan that moved activities because a machine is not as fast as was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Rescheduled {
-    /// When it was decided.
+    /// The moment at which it was decided.
     #[n(0)]
     pub at: Wall,
     /// The machine.

@@ -108,7 +108,7 @@ fn looks_through_plan(process: &Process) -> bool {
 fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
     let totals = process.totals();
     let n_known = f64::from(totals.waiting + totals.ready + totals.running);
-    // Of a larger draft the controllers are not looked up: each is a look into the history.
+    // Controllers of a larger draft are not looked up: each is a look into the history.
     let n_left = n_known + more_activities(process, history, LOOKED_UP_MAX);
     let slots: u32 = process.grants().map(|grant| grant.slots).sum();
     let used = f64::from(slots).clamp(1.0, n_left.max(1.0));

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{ExpressionError, ProcessScope, Programs};
-use model::{Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, Source, Value};
+use model::{
+    Assignment, Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, Source, Value,
+};
 
 use crate::budget::DECISION_STEPS;
 use crate::enact::evaluate::{
@@ -79,13 +81,10 @@ pub(crate) fn decide_one(
     (event, DECISION_STEPS + evaluator.meter.steps())
 }
 
-fn assign(
-    process: &Process,
-    node: NodeId,
-    evaluator: &mut Evaluator<'_>,
-) -> Result<Event, Box<Fault>> {
-    let assignments = match &process.definition.as_written(node).kind {
-        NodeKind::Assign(assignments) => assignments.as_slice(),
+/// The variables that an `assign` writes, with their expressions; none of any other node.
+pub(crate) fn assignments(process: &Process, node: NodeId) -> &[Assignment] {
+    match &process.definition.as_written(node).kind {
+        NodeKind::Assign(assignments) => assignments,
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
         | NodeKind::If { .. }
@@ -93,7 +92,15 @@ fn assign(
         | NodeKind::Repeat(_)
         | NodeKind::Activity(_)
         | NodeKind::Empty => &[],
-    };
+    }
+}
+
+fn assign(
+    process: &Process,
+    node: NodeId,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Event, Box<Fault>> {
+    let assignments = assignments(process, node);
     let mut writes = Vec::new();
     let items = process.items(node);
     for assignment in assignments {

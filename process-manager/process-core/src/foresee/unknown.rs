@@ -1,4 +1,4 @@
-//! What is not known before commands have run: the outputs that they will make, and the variables that they
+//! Values that are not known before commands have run: the outputs that they will make, and the variables that they
 //! or what follows from them will write.
 
 use std::collections::{BTreeMap, BTreeSet};

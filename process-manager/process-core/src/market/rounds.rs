@@ -56,7 +56,7 @@ pub(super) struct Rounds {
 #[derive(Debug)]
 struct Course {
     shown: BTreeMap<ResourceId, Shown>,
-    /// What that was taken to mean at the last look: the factor of each machine, and that of all others.
+    /// The powers that this was taken to mean at the last look: the factor of each machine, and that of all others.
     factors: BTreeMap<ResourceId, f64>,
     mean: f64,
     /// The powers beside each other that the last plan was asked for with: the factor of each machine over
@@ -80,7 +80,7 @@ struct Running {
     since: Mono,
     /// The seconds that it takes at the nominal power of its machine.
     nominal: f64,
-    /// When it is judged if it still runs then.
+    /// The moment at which it is judged if it still runs.
     due: Mono,
 }
 

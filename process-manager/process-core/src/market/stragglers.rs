@@ -1,5 +1,5 @@
 //! Stragglers: a running activity that may run twice and takes far longer than expected is made again elsewhere.
-//! Whatever has taken so much longer is expected to take as long once more.
+//! An activity that has taken so much longer is expected to take as long once more.
 
 use history::Store;
 use model::{ActivityId, AttemptId, Entry, Generation, Plan, ProcessId, ResourceId, Span};

@@ -58,6 +58,20 @@ fn slots_that_the_rest_of_a_plan_does_not_need_are_for_a_process_that_waits() {
 }
 
 #[test]
+fn a_process_that_finishes_after_a_fault_keeps_what_runs_and_no_more() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(narrowing());
+    let attempt = bench.attempt_of("a");
+    bench.end(attempt, failed(FaultName::ExitCode), 1, "");
+    submit_other(&mut bench);
+    bench.pass(1);
+    assert_eq!(bench.returned, [1]);
+    assert_eq!(bench.started, ["a", "b", "x"]);
+    end(&mut bench, "b");
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+}
+
+#[test]
 fn nothing_is_given_back_where_nobody_waits() {
     let mut bench = narrowed();
     bench.pass(60);

@@ -10,7 +10,7 @@ const ABOVE_MAX: usize = 60;
 /// A line that is not blank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
-    /// Where it begins, in bytes of the file.
+    /// The place where it begins, in bytes of the file.
     pub(super) start: usize,
     /// Blanks before its text, in bytes.
     pub(super) indent: usize,
@@ -72,7 +72,7 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Where its text begins.
+    /// The place where its text begins.
     pub(super) fn first(&self) -> usize {
         self.start + self.indent
     }

@@ -1,4 +1,4 @@
-//! What to do about a fault, where its cause can be seen: a file that lies beside the definition and was
+//! Advice about a fault, where its cause can be seen: a file that lies beside the definition and was
 //! not in the directory of the command, or that may not be executed.
 
 use std::os::unix::fs::PermissionsExt;

@@ -113,7 +113,7 @@ impl Shown<'_> {
         }
         let mut rows = Vec::new();
         for (name, counts) in self.templates() {
-            // Of most of them everything stands.
+            // Most of them stand as a whole.
             if counts.stands == counts.all() {
                 continue;
             }

@@ -16,7 +16,7 @@ const ENTRIES_MAX: usize = 1_000_000;
 /// Directories within each other that are looked at; what is deeper is read again.
 const DEPTH_MAX: usize = 100;
 
-/// What the system tells of a file, or of all files of a directory.
+/// The facts that the system tells of a file, or of all files of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     /// A hash of paths, sizes, times, modes and numbers of files.

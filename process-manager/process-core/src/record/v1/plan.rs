@@ -69,7 +69,7 @@ pub struct Replanned {
 /// The reason of a plan that moves activities because a machine is not as fast as was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Rescheduled {
-    /// When it was decided.
+    /// The moment at which it was decided.
     #[n(0)]
     pub at: Wall,
     /// The machine.
