@@ -52,9 +52,9 @@ pub const REPLAN_EACH: Span = Span(100);
 /// Machines of a process are looked at this often at most, whatever ends there: a look costs some
 /// microseconds for each machine.
 pub const JUDGE_EACH: Span = Span::from_millis(50);
-/// A running activity is overdue this long after its start at the earliest: to start a command takes some
-/// milliseconds on a busy machine.
-pub const OVERDUE_LEAST: Span = Span::from_millis(100);
+/// A running activity is overdue when it has taken this much longer than expected at the earliest: on a busy
+/// machine, a command of some milliseconds may take a tenth of a second by chance.
+pub const LATE_LEAST: Span = Span::from_millis(500);
 /// A repeatable activity is made again elsewhere when it has taken so many times as long as nine in ten runs of it
 /// take...
 pub const STRAGGLES: f64 = 2.0;

@@ -7,6 +7,7 @@
 
 mod ahead;
 mod backfill;
+mod chance;
 mod claim;
 mod claims;
 mod growth;

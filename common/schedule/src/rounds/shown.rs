@@ -56,6 +56,11 @@ impl Shown {
         }
     }
 
+    /// The number of tasks that it rests on, of which those that were forgotten in part count in part.
+    pub fn n_tasks(&self) -> f64 {
+        self.performances[0]
+    }
+
     /// True if a task has ended there.
     pub fn is_known(&self) -> bool {
         self.real > 0.0
@@ -78,7 +83,7 @@ impl Shown {
     }
 
     /// True if something is overdue there.
-    pub(super) fn has_overdue(&self) -> bool {
+    pub fn has_overdue(&self) -> bool {
         self.most.is_some()
     }
 }

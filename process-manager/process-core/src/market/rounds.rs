@@ -22,6 +22,7 @@ use schedule::rounds::{Shown, THRESHOLD, mean_factor, variances_ratio};
 use wire::attempt::{End, Outcome, Started};
 
 use super::Market;
+use super::chance::Chance;
 use crate::enact::works::estimated;
 use crate::limits;
 use crate::machines::Machines;
@@ -37,6 +38,21 @@ const MEAN_WEIGHTS: f64 = 3.0;
 /// Mean activities on each slot that the evidence about a machine counts for at most: what it has shown before
 /// says nothing of a load that came since. With fewer, each activity that takes longer by chance would tell.
 const MEMORY: f64 = 4.0;
+
+/// The part by which a machine has to differ from what was planned for another plan: half of [`THRESHOLD`], since
+/// it has to differ by more than chance as well.
+const CHANGED: f64 = THRESHOLD / 2.0;
+
+/// Standard errors by which it has to differ.
+const ERRORS: f64 = 2.5;
+
+/// The standard error of a performance for which more activities are remembered, as long as their nominal times
+/// on each slot come to less than [`MEMORY_SECONDS`]: of four activities of a millisecond, each may take half as
+/// long or twice as long by chance.
+const ERROR_WANTED: f64 = CHANGED / ERRORS;
+
+/// The most seconds on each slot that are remembered for that reason.
+const MEMORY_SECONDS: f64 = 1.0;
 
 /// The bounds of a power beside the nominal one, so that no planned time is out of reach.
 const FACTOR_LEAST: f64 = 1e-3;
@@ -59,6 +75,7 @@ struct Course {
     /// The powers that this was taken to mean at the last look: the factor of each machine, and that of all others.
     factors: BTreeMap<ResourceId, f64>,
     mean: f64,
+    chance: Chance,
     /// The powers beside each other that the last plan was asked for with: the factor of each machine over
     /// the mean of all.
     planned: BTreeMap<ResourceId, f64>,
@@ -97,6 +114,7 @@ impl Default for Course {
             shown: BTreeMap::new(),
             factors: BTreeMap::new(),
             mean: 1.0,
+            chance: Chance::default(),
             planned: BTreeMap::new(),
             running: BTreeMap::new(),
             nominal: 0.0,
@@ -126,16 +144,29 @@ impl Course {
         self.mean = mean.clamp(FACTOR_LEAST, FACTOR_MOST);
     }
 
+    /// The seconds of nominal time on each slot that a machine's evidence counts for at most, after an activity of
+    /// so many.
+    fn memory(&self, nominal: f64) -> f64 {
+        let mean = self.nominal / f64::from(self.n.max(1));
+        let n_wanted = self.chance.variance() / (ERROR_WANTED * ERROR_WANTED);
+        (MEMORY * mean.max(nominal)).max(MEMORY_SECONDS.min(n_wanted * mean))
+    }
+
     fn factor(&self, resource: ResourceId) -> f64 {
         self.factors.get(&resource).copied().unwrap_or(self.mean)
     }
 
-    /// The machines that are faster or slower beside the others than planned.
+    /// The machines that are faster or slower beside the others than planned, by more than chance explains.
     fn changed(&self) -> impl Iterator<Item = ResourceId> {
         let changed = self.factors.iter().filter(|&(resource, factor)| {
             let planned = self.planned.get(resource).copied().unwrap_or(1.0);
             let ratio = factor / self.mean / planned;
-            !(1.0 / (1.0 + THRESHOLD)..=1.0 + THRESHOLD).contains(&ratio)
+            let differs = |shown: &Shown| match shown.has_overdue() {
+                true => ratio < 1.0,
+                false => ratio.ln().abs() > ERRORS * self.chance.error(shown.n_tasks()),
+            };
+            !(1.0 / (1.0 + CHANGED)..=1.0 + CHANGED).contains(&ratio)
+                && self.shown.get(resource).is_some_and(differs)
         });
         changed.map(|(&resource, _)| resource)
     }
@@ -173,8 +204,8 @@ impl Market {
             };
             let course = self.rounds.courses.entry(id).or_default();
             let expected = nominal / course.factor(resource);
-            let late = Span::from_seconds_up((1.0 + THRESHOLD) * expected);
-            let due = step.now.mono + late.max(limits::OVERDUE_LEAST);
+            let late = Span::from_seconds_up(THRESHOLD * expected).max(limits::LATE_LEAST);
+            let due = step.now.mono + Span::from_seconds_up(expected) + late;
             let running = Running {
                 resource,
                 since: step.now.mono,
@@ -219,10 +250,12 @@ impl Market {
             };
             let course = self.rounds.courses.entry(id).or_default();
             course.count(nominal);
-            let mean = course.nominal / f64::from(course.n);
+            let real = outcome.wall.seconds();
+            course.chance.ended(resource, nominal / real);
+            let memory = slots * course.memory(nominal);
             let shown = course.shown.entry(resource).or_default();
-            shown.ended(nominal, outcome.wall.seconds());
-            shown.forget_beyond(MEMORY * slots * mean.max(nominal));
+            shown.ended(nominal, real);
+            shown.forget_beyond(memory);
             judged.insert(id);
         }
         for id in judged {

@@ -329,6 +329,40 @@ fn nothing_moves_where_all_are_as_planned_or_slow_alike() {
 }
 
 #[test]
+fn short_activities_that_vary_by_chance_move_nothing() {
+    // Their times on both machines are between half and twice what was expected.
+    let by_chance = |machine: u32, at: Span| match (at.0 / 50_000 + u64::from(machine)) % 3 {
+        0 => 0.5,
+        1 => 1.0,
+        _ => 2.0,
+    };
+    let mut play = Play::new(wide(200, 50), 50, by_chance);
+    play.until_the_end(200);
+    assert_eq!(play.process().n_moves(), 0);
+}
+
+#[test]
+fn times_that_vary_by_chance_seldom_move_anything() {
+    // Powers between half and twice the nominal one, drawn anew on each machine every tenth of a second.
+    let mut n_moves = 0;
+    for seed in 0..20 {
+        let by_chance = move |machine: u32, at: Span| {
+            let mut drawn =
+                at.0 / 100_000 * 7_919 + u64::from(machine) * 104_729 + seed * 1_299_709;
+            for shift in [12, 29, 32] {
+                drawn ^= drawn >> shift;
+                drawn = drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            }
+            0.5 * 4_f64.powf((drawn >> 32) as f64 / f64::from(u32::MAX))
+        };
+        let mut play = Play::new(wide(120, 100), 100, by_chance);
+        play.until_the_end(120);
+        n_moves += play.process().n_moves();
+    }
+    assert!(n_moves <= 10, "{n_moves}");
+}
+
+#[test]
 fn nothing_is_judged_that_nobody_has_estimated() {
     let mut unknown = wide(12, 1_000);
     for node in &mut unknown.nodes[1..] {
