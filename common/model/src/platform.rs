@@ -48,6 +48,18 @@ pub struct Network {
     pub inside_of: BTreeMap<GroupId, NetworkLink>,
     /// Between particular groups; the lower group comes first in the key.
     pub between_pairs: BTreeMap<(GroupId, GroupId), NetworkLink>,
+    /// The ways of particular machines to all others, which data takes beside the link between the groups.
+    pub ways: BTreeMap<ResourceId, NetworkLink>,
+}
+
+impl NetworkLink {
+    /// This link and another one, one after the other: data passes through the narrower one.
+    pub fn and(self, other: NetworkLink) -> NetworkLink {
+        NetworkLink {
+            bandwidth: self.bandwidth.min(other.bandwidth),
+            latency: self.latency + other.latency,
+        }
+    }
 }
 
 impl Network {
@@ -58,6 +70,7 @@ impl Network {
             between: link,
             inside_of: BTreeMap::new(),
             between_pairs: BTreeMap::new(),
+            ways: BTreeMap::new(),
         }
     }
 
@@ -145,7 +158,8 @@ impl Platform {
         let links = [network.inside, network.between]
             .into_iter()
             .chain(network.inside_of.values().copied())
-            .chain(network.between_pairs.values().copied());
+            .chain(network.between_pairs.values().copied())
+            .chain(network.ways.values().copied());
         for NetworkLink { bandwidth, latency } in links {
             let sound = bandwidth > 0.0 && latency.is_finite() && latency >= 0.0;
             if !sound {

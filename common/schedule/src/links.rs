@@ -1,12 +1,51 @@
 //! Transfer costs between machines, by group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GroupId, Platform};
+use model::{GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
 
-/// Latency and bandwidth between the groups of a platform, as dense tables: groups are numbered
-/// from 0 by ascending id. One number more, [`Links::outside`], stands for a machine that is not
-/// of the platform but holds data.
+/// Machines of the same links: those of a group, or one machine that has a way of its own.
+type Kind = (GroupId, Option<ResourceId>);
+
+/// The groups of a problem, numbered from 0 by ascending id. A machine with a way of its own is a group by
+/// itself, after the others of its group.
+#[derive(Debug)]
+pub(crate) struct Groups<'a> {
+    network: &'a Network,
+    numbers: BTreeMap<Kind, u32>,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn of(platform: &'a Platform) -> Groups<'a> {
+        let network = platform.network();
+        let kinds = platform.resources().iter();
+        let kinds: BTreeSet<Kind> = kinds.map(|one| kind(network, one)).collect();
+        Groups {
+            network,
+            numbers: kinds.into_iter().zip(0..).collect(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The group of a machine of the platform.
+    pub(crate) fn number(&self, one: &Resource) -> u32 {
+        let number = self.numbers.get(&kind(self.network, one));
+        number
+            .copied()
+            .expect("each machine of the platform has a group")
+    }
+}
+
+fn kind(network: &Network, one: &Resource) -> Kind {
+    let has_way = network.ways.contains_key(&one.id);
+    (one.id.group, has_way.then_some(one.id))
+}
+
+/// Latency and bandwidth between the groups of a platform, as dense tables, by the numbers of [`Groups`]. One number
+/// more, [`Links::outside`], stands for a machine that is not of the platform but holds data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     n_groups: u32,
@@ -15,18 +54,29 @@ pub struct Links {
 }
 
 impl Links {
-    pub(crate) fn new(platform: &Platform, numbers: &BTreeMap<GroupId, u32>) -> Links {
-        let network = platform.network();
+    pub(crate) fn new(groups: &Groups<'_>) -> Links {
+        let network = groups.network;
+        let numbers = &groups.numbers;
         let n_groups = numbers.len() as u32;
         let side = n_groups as usize + 1;
         let mut latency = vec![network.between.latency; side * side];
         let mut bandwidth = vec![network.between.bandwidth; side * side];
-        for (&from, &row) in numbers {
-            for (&to, &column) in numbers {
-                let link = network.link(from, to);
-                latency[row as usize * side + column as usize] = link.latency;
-                bandwidth[row as usize * side + column as usize] = link.bandwidth;
+        let mut set = |row: u32, column: u32, link: NetworkLink| {
+            let place = row as usize * side + column as usize;
+            (latency[place], bandwidth[place]) = (link.latency, link.bandwidth);
+        };
+        let through = |link: NetworkLink, machine: Option<ResourceId>| {
+            let way = machine.and_then(|machine| network.ways.get(&machine));
+            way.map_or(link, |way| link.and(*way))
+        };
+        for (&(from, sender), &row) in numbers {
+            for (&(to, receiver), &column) in numbers {
+                let link = through(through(network.link(from, to), sender), receiver);
+                set(row, column, link);
             }
+            let outward = through(network.between, sender);
+            set(row, n_groups, outward);
+            set(n_groups, row, outward);
         }
         Links {
             n_groups,
@@ -73,3 +123,6 @@ impl Links {
             .fold(0.0, f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests;

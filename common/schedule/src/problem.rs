@@ -5,11 +5,11 @@ mod part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Bytes, GroupId, Platform, ResourceId};
+use model::{Bytes, Platform, ResourceId};
 use thiserror::Error;
 
 use crate::dag::Dag;
-use crate::links::Links;
+use crate::links::{Groups, Links};
 use crate::memory::Memory;
 
 /// Everything that a scheduler may look at. Machines are numbered by their place in the platform,
@@ -157,8 +157,7 @@ impl Problem {
     /// groups.
     pub fn new(dag: Dag, platform: &Platform) -> Result<Problem, ProblemError> {
         let resources = platform.resources();
-        let groups: BTreeMap<GroupId, u32> = resources.iter().map(|r| (r.id.group, 0)).collect();
-        let groups: BTreeMap<_, _> = groups.into_keys().zip(0u32..).collect();
+        let groups = Groups::of(platform);
         let slots_max = resources.iter().map(|r| r.slots).max().unwrap_or(0);
         let slots_total = resources.iter().map(|r| r.slots as usize).sum();
         // A task that no machine can hold is in no list, and is refused by its cores later.
@@ -188,12 +187,12 @@ impl Problem {
                 name: resource.name.clone(),
                 power: resource.power,
                 slots: resource.slots,
-                group: groups[&resource.id.group],
+                group: groups.number(resource),
                 memory: resource.memory,
                 labels: resource.labels.clone(),
             })
             .collect();
-        let links = Links::new(platform, &groups);
+        let links = Links::new(&groups);
         let ready = hosts
             .iter()
             .map(|host| vec![0.0; host.slots as usize])

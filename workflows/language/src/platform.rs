@@ -173,6 +173,7 @@ impl PlatformFile {
             between: self.between,
             inside_of: inside_of.collect(),
             between_pairs: between_pairs.collect(),
+            ways: BTreeMap::new(),
         };
         let changing = (0..)
             .zip(self.machines())

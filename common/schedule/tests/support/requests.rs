@@ -52,6 +52,7 @@ prop_compose! {
                 ((GroupId::LOCAL, GroupId::new(2)), link(&links[3])),
                 ((GroupId::new(1), GroupId::new(2)), link(&links[4])),
             ]),
+            ways: BTreeMap::new(),
         };
         let resources = machines.iter().zip(0u32..).map(|(&(group, power, slots, gpu), id)| Resource {
             id: ResourceId::new(GroupId::new(group.into()), id),
