@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{Artifact, AttemptId, Bytes, FaultName, Mono, ProcessId, Produced, ResourceId, Span};
-use wire::attempt::{Access, Checked, Copied, Discard, FromActivity, Holder, ReadLog, ToActivity};
+use wire::attempt::{
+    Access, Checked, Copied, Discard, Fetched, FromActivity, Holder, ReadLog, ToActivity,
+};
 use wire::executor::{FromExecutor, ToExecutor, Written};
 use wire::resource::{FromResource, ToResource};
 
@@ -113,6 +115,8 @@ pub enum Input {
         /// Its directory, or the failure.
         result: Result<Workplace, Trouble>,
     },
+    /// A file was fetched for this attempt, before the answer to [`Effect::Stage`].
+    Fetched(AttemptId, Fetched),
     /// The answer to [`Effect::Stage`] if inputs are not here and could not be fetched.
     Lacking {
         /// The attempt.

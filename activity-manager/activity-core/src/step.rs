@@ -54,6 +54,7 @@ impl Machine for ActivityManager {
             Input::Power(power) => self.on_power(cx, now, power),
             Input::Served(ids) => self.on_served(cx, ids),
             Input::Leave => self.on_leave(cx, now),
+            Input::Fetched(attempt, fetched) => self.on_fetched(cx, attempt, fetched),
             Input::Staged { attempt, result } => self.on_staged(now, attempt, result),
             Input::Lacking {
                 attempt,

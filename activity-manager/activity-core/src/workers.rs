@@ -1,7 +1,8 @@
 //! The answers of the workers that stage inputs and collect outputs.
 
+use machine::Context;
 use model::{AttemptId, Mono};
-use wire::attempt::{End, Outcome};
+use wire::attempt::{End, Fetched, FromActivity, Outcome};
 
 use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::io::{Effect, Trouble, Workplace};
@@ -61,6 +62,21 @@ impl ActivityManager {
             ) => attempt.state = state,
         }
         self.attempts.insert(attempt);
+    }
+
+    /// A file of an attempt was fetched, which its process manager is told.
+    pub(crate) fn on_fetched(&self, cx: &mut Context<'_, Self>, id: AttemptId, fetched: Fetched) {
+        let owner = self.attempts.get(id).map(|attempt| attempt.owner);
+        let is_attached = |owner: &u32| {
+            let link = self.process_managers.get(owner);
+            link.is_some_and(|link| link.is_attached)
+        };
+        if let Some(owner) = owner.filter(is_attached) {
+            cx.effect(Effect::ToProcess(
+                owner,
+                FromActivity::Fetched(vec![fetched]),
+            ));
+        }
     }
 
     /// An input is on no machine: the process manager recomputes it.

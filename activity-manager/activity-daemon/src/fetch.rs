@@ -6,13 +6,16 @@ use std::error::Error;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use activity_blobs::{Placement, ReadError, Store};
 use activity_core::{Input, Trouble, Workplace};
-use model::{ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, Role};
+use model::{
+    ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, ResourceId, Role, Span,
+};
 use shell::Inbox;
 use shell::quic::{Bulk, BulkError, Source};
-use wire::attempt::{Copied, Holder};
+use wire::attempt::{Copied, Fetched, Holder, TRANSFER_TOLD_LEAST};
 
 use crate::depot::{Keeping, StoreDepot};
 use crate::intermediates::Intermediates;
@@ -45,6 +48,9 @@ pub(crate) struct ToCopy {
     /// The number of the attempt that made them, where its process discards files.
     pub(crate) number: Option<u32>,
 }
+
+/// A machine that has a file, and the way to it.
+type Peer = (ResourceId, Source);
 
 /// The sources of inputs, by the inputs' index.
 pub(crate) type Sources = Vec<(u32, Vec<Holder>)>;
@@ -174,7 +180,7 @@ impl ToFetch {
     /// Fetches all of a file or a directory. Returns true if it is here.
     pub(crate) fn bring(&self, artifact: Artifact, holders: &[Holder]) -> bool {
         let sources = self.0.sources(holders);
-        match self.0.bring(artifact, &sources) {
+        match self.0.bring(artifact, &sources, &|_| ()) {
             Ok(()) => true,
             Err(failure) => {
                 tracing::warn!(hash = %artifact.hash, error = failure.text(), "could not be fetched");
@@ -235,7 +241,7 @@ impl Shared {
             let sources = self.sources(&one.sources);
             let mut artifacts = one.copied.artifacts.iter();
             // Failed copies are requested again, perhaps from another machine.
-            match artifacts.try_for_each(|artifact| self.bring(*artifact, &sources)) {
+            match artifacts.try_for_each(|artifact| self.bring(*artifact, &sources, &|_| ())) {
                 Ok(()) => {
                     let Copied {
                         process,
@@ -301,10 +307,11 @@ impl Shared {
         sources: &Sources,
     ) -> Result<(), Unlaid> {
         let mut lacking = Vec::new();
+        let tell = |fetched| self.inbox.tell(Input::Fetched(attempt, fetched));
         for (input, (path, artifact)) in (0..).zip(inputs) {
             let named = sources.iter().find(|(of, _)| *of == input);
             let named = named.map_or(&[][..], |(_, holders)| holders);
-            match self.bring(*artifact, &self.sources(named)) {
+            match self.bring(*artifact, &self.sources(named), &tell) {
                 Ok(()) => {}
                 Err(Failure::Nobody(error)) => {
                     let error = chain(&error);
@@ -325,19 +332,29 @@ impl Shared {
         }
     }
 
-    /// Fetches all of a file or a directory.
-    fn bring(&self, artifact: Artifact, sources: &[Source]) -> Result<(), Failure> {
+    /// Fetches all of a file or a directory, and tells the transfers that say something about a link.
+    fn bring(
+        &self,
+        artifact: Artifact,
+        sources: &[Peer],
+        tell: &dyn Fn(Fetched),
+    ) -> Result<(), Failure> {
         // A directory's listing is fetched first, and then its files.
         for _ in 0..2 {
             let missing = self.blobs.missing(artifact).map_err(Failure::reading)?;
             for hash in missing {
-                self.bring_one(hash, sources)?;
+                self.bring_one(hash, sources, tell)?;
             }
         }
         Ok(())
     }
 
-    fn bring_one(&self, hash: Hash, sources: &[Source]) -> Result<(), Failure> {
+    fn bring_one(
+        &self,
+        hash: Hash,
+        sources: &[Peer],
+        tell: &dyn Fn(Fetched),
+    ) -> Result<(), Failure> {
         let mut state = self.lock();
         while !state.coming.insert(hash) {
             if state.is_closing {
@@ -349,8 +366,7 @@ impl Shared {
         let fetched = if self.blobs.contains(hash) {
             Ok(())
         } else {
-            let depot = StoreDepot::new(self.blobs.clone(), Keeping::AsCopy);
-            self.bulk.fetch(sources, hash, &depot)
+            self.transfer(hash, sources, tell)
         };
         self.lock().coming.remove(&hash);
         self.changed.notify_all();
@@ -363,14 +379,33 @@ impl Shared {
         })
     }
 
-    fn sources(&self, holders: &[Holder]) -> Vec<Source> {
+    fn transfer(
+        &self,
+        hash: Hash,
+        peers: &[Peer],
+        tell: &dyn Fn(Fetched),
+    ) -> Result<(), BulkError> {
+        let depot = StoreDepot::new(self.blobs.clone(), Keeping::AsCopy);
+        let sources: Vec<Source> = peers.iter().map(|(_, source)| source.clone()).collect();
+        let since = Instant::now();
+        let given_by = self.bulk.fetch(&sources, hash, &depot)?;
+        let took = Span::from_seconds_up(since.elapsed().as_secs_f64());
+        let given_by = given_by.and_then(|place| peers.get(place));
+        if let Some(&(from, _)) = given_by
+            && let Ok((_, bytes)) = self.blobs.open_blob(hash)
+            && bytes >= TRANSFER_TOLD_LEAST
+        {
+            tell(Fetched { from, bytes, took });
+        }
+        Ok(())
+    }
+
+    fn sources(&self, holders: &[Holder]) -> Vec<Peer> {
         let me = self.bulk.identity();
         let sources = holders.iter().filter_map(|holder| {
             let peer = Identity::new(me.grid(), me.group(), Role::Am, &holder.name).ok()?;
-            (peer != *me).then(|| Source {
-                peer,
-                address: holder.address.clone(),
-            })
+            let address = holder.address.clone();
+            (peer != *me).then_some((holder.resource, Source { peer, address }))
         });
         sources.collect()
     }

@@ -450,6 +450,9 @@ pub enum FromActivity {
         #[n(1)]
         access: Access,
     },
+    /// Inputs of attempts of the receiver that came from other machines. It may be lost, and is not repeated.
+    #[n(25)]
+    Fetched(#[n(0)] Vec<Fetched>),
     /// Asks whether the receiver's attempts may go on. Sent periodically ([`crate::lease`]); it
     /// also shows that the sender is alive. Answered by `Renewed`, or by `Attach` if the receiver
     /// knows another epoch.
@@ -498,6 +501,23 @@ pub struct Started {
     #[n(2)]
     pub at: Wall,
 }
+
+/// A file of [`TRANSFER_TOLD_LEAST`] or more that was fetched, and was not asked for from a second machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Fetched {
+    /// The machine that gave it.
+    #[n(0)]
+    pub from: ResourceId,
+    /// Its size.
+    #[n(1)]
+    pub bytes: Bytes,
+    /// The time from the request to the last byte.
+    #[n(2)]
+    pub took: Span,
+}
+
+/// The least size of a file whose transfer is told: smaller ones say little about a link.
+pub const TRANSFER_TOLD_LEAST: Bytes = Bytes(1 << 20);
 
 /// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

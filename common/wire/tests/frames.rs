@@ -13,8 +13,8 @@ use wire::admin::{
     self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
 };
 use wire::attempt::{
-    Access, Checked, Copied, Copy, Discard, Dispatch, End, Failure, FromActivity, Holder, Holds,
-    Log, Outcome, ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
+    Access, Checked, Copied, Copy, Discard, Dispatch, End, Failure, Fetched, FromActivity, Holder,
+    Holds, Log, Outcome, ReadLog, Refusal, Sources, Started, Stdin, Stream, ToActivity,
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
@@ -393,6 +393,11 @@ fn from_activity() -> Vec<FromActivity> {
             attempt: attempt(1),
             pid: 7,
             at: Wall(5),
+        }]),
+        FromActivity::Fetched(vec![Fetched {
+            from: ResourceId::default(),
+            bytes: Bytes(5 << 20),
+            took: Span::from_millis(40),
         }]),
         FromActivity::Outcomes(vec![
             outcome(End::Completed),

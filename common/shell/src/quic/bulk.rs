@@ -327,9 +327,15 @@ impl Bulk {
     }
 
     /// Fetches a blob into a depot from the first of these sources that has it whole. Blocks the
-    /// caller, which must not be a thread that serves connections. The error is that of the last
-    /// source.
-    pub fn fetch(&self, sources: &[Source], hash: Hash, into: &dyn Depot) -> Result<(), BulkError> {
+    /// caller, which must not be a thread that serves connections. Returns the place of the source
+    /// that has given all of it, none if it was there or came from several. The error is that of the
+    /// last source.
+    pub fn fetch(
+        &self,
+        sources: &[Source],
+        hash: Hash,
+        into: &dyn Depot,
+    ) -> Result<Option<usize>, BulkError> {
         self.fetch_of(sources, (hash, None), into)
     }
 
@@ -339,24 +345,26 @@ impl Bulk {
         sources: &[Source],
         (hash, of): (Hash, Option<Belongs>),
         into: &dyn Depot,
-    ) -> Result<(), BulkError> {
+    ) -> Result<Option<usize>, BulkError> {
         let begin = || into.receive(hash).map_err(BulkError::Disk);
         let Some(mut arriving) = begin()? else {
-            return Ok(());
+            return Ok(None);
         };
         let mut failure = BulkError::Nobody;
-        for source in sources {
+        let mut has_tried = false;
+        for (place, source) in sources.iter().enumerate() {
+            let is_only = !std::mem::replace(&mut has_tried, true);
             match self.get(source, (hash, of), &mut *arriving) {
                 Ok(()) => match arriving.finish().map_err(BulkError::Disk)? {
                     Arrival::Sound => {
                         self.shared.n_asked.fetch_add(1, Ordering::Relaxed);
-                        return Ok(());
+                        return Ok(is_only.then_some(place));
                     }
                     Arrival::Corrupt => {
                         failure = BulkError::Corrupt;
                         match begin()? {
                             Some(again) => arriving = again,
-                            None => return Ok(()),
+                            None => return Ok(None),
                         }
                     }
                 },
