@@ -28,6 +28,7 @@ mod stragglers;
 #[cfg(test)]
 mod tests;
 mod unplanned;
+mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,6 +54,7 @@ use queue::{Class, Queue, Turn};
 use returns::Returns;
 use rounds::Rounds;
 use slots::Slots;
+use ways::{Parts, Ways};
 
 /// Offers, and the processes that want slots or hold some.
 #[derive(Debug, Default)]
@@ -75,6 +77,7 @@ pub(crate) struct Market {
     backfill: Backfill,
     growth: Growth,
     rounds: Rounds,
+    ways: Ways,
     overdue: Option<Overdue>,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
@@ -147,6 +150,8 @@ struct Demand {
     again_from: Mono,
     /// The move that the plan which is being made is for.
     moves: Option<Move>,
+    /// The speeds of links that its last plan counts on.
+    ways: Parts,
     /// The reason of the plan that slots are claimed for, if it moves activities.
     rescheduled: Option<Box<Rescheduled>>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::{AttemptId, Epoch, ProcessId, ResourceId, Span};
-use wire::attempt::{Access, Checked, Copied, FromActivity, Outcome, Refusal, Started, ToActivity};
+use wire::attempt::{
+    Access, Checked, Copied, Fetched, FromActivity, Outcome, Refusal, Started, ToActivity,
+};
 
 use crate::enact::judge::Gone;
 use crate::io::Effect;
@@ -62,6 +64,7 @@ impl Parts {
             FromActivity::Accepted(attempts) => {
                 self.attempts.heard(resource, attempts.into_iter());
             }
+            FromActivity::Fetched(fetched) => self.on_fetched(step, resource, &fetched),
             FromActivity::Started(started) => self.on_started(step, resource, &started),
             FromActivity::Outcomes(outcomes) => self.on_outcomes(step, resource, outcomes),
             FromActivity::Retracted(attempts) => {
@@ -106,6 +109,18 @@ impl Parts {
         // It may be the one that their checks waited for.
         for id in self.files.unasked() {
             step.marks.mark(id);
+        }
+    }
+
+    /// A machine has fetched files from others: links may be slower or faster than planned.
+    fn on_fetched(&mut self, step: &mut Step<'_>, resource: ResourceId, fetched: &[Fetched]) {
+        self.market.note_ways(resource, fetched);
+        let machines: BTreeSet<ResourceId> = fetched.iter().map(|one| one.from).collect();
+        let machines = machines.into_iter().chain([resource]);
+        let concerned = machines.flat_map(|machine| self.attempts.processes_at(machine));
+        let concerned: BTreeSet<ProcessId> = concerned.collect();
+        for id in concerned {
+            self.market.look_at_ways(step, id);
         }
     }
 

@@ -132,7 +132,9 @@ fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Js
     json!({
         "at": moment(one.at),
         "resource": machine(one.resource),
-        "power_part": f64::from(one.per_mille) / 1e3,
+        "cause": if one.is_link { "link" } else { "power" },
+        "power_part": (!one.is_link).then_some(f64::from(one.per_mille) / 1e3),
+        "link_part": one.is_link.then_some(f64::from(one.per_mille) / 1e3),
         "moved": one.n_moved,
         "seconds_without": one.before.seconds(),
         "seconds": one.after.seconds(),

@@ -314,10 +314,15 @@ fn rescheduled(status: &Status) -> Vec<Vec<String>> {
     let last = status.rescheduled.iter().skip(skipped).map(|one| {
         let moved = text::count(u64::from(one.n_moved), "activity", "activities");
         format!(
-            "{}: {} at {} of its power, {moved} moved, {} left instead of {}",
+            "{}: {} at {} of {}, {moved} moved, {} left instead of {}",
             text::moment(one.at),
             machine(one.resource),
             text::percent(one.per_mille),
+            if one.is_link {
+                "the speed of others' links"
+            } else {
+                "its power"
+            },
             one.after,
             one.before
         )

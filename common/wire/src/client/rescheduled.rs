@@ -12,7 +12,7 @@ pub struct Rescheduled {
     /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// Thousandths of its nominal power that it has shown.
+    /// Thousandths of its nominal power that it has shown, or of the speed of others' links.
     #[n(2)]
     pub per_mille: u32,
     /// Activities that got another machine.
@@ -24,4 +24,7 @@ pub struct Rescheduled {
     /// The time that it takes by that plan.
     #[n(5)]
     pub after: Span,
+    /// True if its links are slower or faster than was planned, and not its power.
+    #[cbor(n(6), default)]
+    pub is_link: bool,
 }

@@ -87,7 +87,7 @@ impl Market {
         if known.phase() != Phase::Running || resources.len() < 2 {
             return;
         }
-        let Some((why, slow)) = self.note_asked(step.now.mono, known) else {
+        let Some((why, slow)) = self.note_asked(step, known) else {
             return;
         };
         let movable = unstarted(known, running, &slow);
@@ -144,6 +144,7 @@ impl Market {
             n_moved: n_moved(known, &plan),
             before,
             after,
+            cause: moves.why.cause,
         };
         let until = step.now.mono + limits::RETRACT_FOR;
         let is_estimate = knows_work(known, step.history);

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
 use model::{
-    ActivityId, Entry, Mono, Network, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId,
-    Span,
+    ActivityId, Entry, Mono, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId, Span,
 };
 use schedule::SchedulerKind;
 use wire::group::Offered;
@@ -277,7 +276,9 @@ impl Market {
             return false;
         };
         let link = step.config.link.unwrap_or(LINK_UNKNOWN);
-        let Ok(platform) = Platform::new(resources, Network::uniform(link)) else {
+        let ways = self.ways.parts(resources.iter().map(|one| one.id));
+        let network = self.ways.network(&ways, link);
+        let Ok(platform) = Platform::new(resources, network) else {
             self.note_without_machines(id);
             return false;
         };
@@ -295,6 +296,9 @@ impl Market {
             &movable,
         );
         request.held = held;
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.ways = ways;
+        }
         let basis = self.next_basis();
         let n_offers = self.n_offers;
         let used = request.platform.resources();

@@ -19,15 +19,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use history::Store;
 use model::{ActivityId, AttemptId, Mono, Policy, ProcessId, ResourceId, Span};
 use schedule::rounds::{Shown, THRESHOLD, mean_factor, variances_ratio};
-use wire::attempt::{End, Outcome, Started};
+use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
-use crate::enact::works::estimated;
+use crate::enact::works::{estimated, knows_work};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
-use crate::record::Phase;
+use crate::record::{Cause, Phase};
 use crate::step::Step;
 use crate::timer::Timer;
 
@@ -101,11 +101,13 @@ struct Running {
     due: Mono,
 }
 
-/// A machine that is slow, and its power beside the nominal one.
+/// A machine that is not as planned: its power beside the nominal one, or the speed of its links beside that of
+/// others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slow {
     pub(super) resource: ResourceId,
     pub(super) factor: f64,
+    pub(super) cause: Cause,
 }
 
 impl Default for Course {
@@ -312,6 +314,38 @@ impl Market {
         self.stragglers(step, machines, id, &looked_at)
     }
 
+    /// Files went from machine to machine.
+    pub(crate) fn note_ways(&mut self, receiver: ResourceId, fetched: &[Fetched]) {
+        for one in fetched {
+            self.ways.note(receiver, one);
+        }
+    }
+
+    /// Looks whether links are as fast as the plan of a process counts on.
+    pub(crate) fn look_at_ways(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        let Some(known) = step.cx.process(id).filter(|known| is_judged(known)) else {
+            return;
+        };
+        if self.changed_way(step, known).is_some() {
+            self.rounds.courses.entry(id).or_default();
+            self.look(step, id);
+        }
+    }
+
+    /// The machine whose links are slower or faster than the plan of a process counts on. None where activities
+    /// have no works, beside which transfers could be weighed.
+    pub(super) fn changed_way(&self, step: &Step<'_>, known: &Process) -> Option<Slow> {
+        let demand = self.demands.get(&known.id())?;
+        let machines = known.grants().map(|grant| grant.resource);
+        let (resource, factor) = self.ways.changed(&demand.ways, machines)?;
+        let cause = Cause::Link;
+        knows_work(known, step.history).then_some(Slow {
+            resource,
+            factor,
+            cause,
+        })
+    }
+
     /// Looks whether the machines of a process are as its plan counts on.
     fn look(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let now = step.now.mono;
@@ -323,23 +357,30 @@ impl Market {
         }
         course.look_from = now + limits::JUDGE_EACH;
         course.learn();
-        if course.changed().next().is_none() {
+        let (is_slow, ask_from) = (course.changed().next().is_some(), course.ask_from);
+        let known = step.cx.process(id);
+        let has_way = || known.is_some_and(|known| self.changed_way(step, known).is_some());
+        if !is_slow && !has_way() {
             self.rounds.wanted.remove(&id);
-        } else if course.ask_from > now {
-            step.timers.set_by(Timer::Judge(id), course.ask_from);
+        } else if ask_from > now {
+            step.timers.set_by(Timer::Judge(id), ask_from);
         } else {
             self.rounds.wanted.insert(id);
             step.marks.want_plans();
         }
     }
 
-    /// A plan is asked for with the powers that are known now. Returns the machine that is furthest from what
-    /// was planned, and all slow ones; none where all are as planned.
+    /// A plan is asked for with the powers and links that are known now. Returns the machine that is furthest from
+    /// what was planned, and all slow ones; none where all are as planned.
     pub(super) fn note_asked(
         &mut self,
-        now: Mono,
+        step: &Step<'_>,
         known: &Process,
     ) -> Option<(Slow, BTreeSet<ResourceId>)> {
+        let now = step.now.mono;
+        let way = self.changed_way(step, known);
+        let machines = known.grants().map(|grant| grant.resource);
+        let slow_ways: BTreeSet<ResourceId> = self.ways.slow(machines).collect();
         let course = self.rounds.courses.get_mut(&known.id())?;
         let changed: BTreeSet<ResourceId> = course.changed().collect();
         let mean = course.mean;
@@ -350,10 +391,16 @@ impl Market {
             .filter(|(one, _)| changed.contains(one));
         let furthest =
             furthest.max_by(|one, other| deviation(one.1).total_cmp(&deviation(other.1)));
-        let furthest = furthest.map(|(&resource, &factor)| Slow { resource, factor })?;
+        let furthest = furthest.map(|(&resource, &factor)| Slow {
+            resource,
+            factor,
+            cause: Cause::Power,
+        });
+        let furthest = furthest.or(way)?;
         let slow = course.factors.iter();
         let slow = slow.filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
-        let slow = slow.map(|(&resource, _)| resource).collect();
+        let slow = slow.map(|(&resource, _)| resource);
+        let slow = slow.chain(slow_ways).collect();
         let planned = course.factors.iter();
         course.planned = planned.map(|(&one, factor)| (one, factor / mean)).collect();
         let n_activities = known.definition().activities().len() as u64;

@@ -3,7 +3,7 @@
 use wire::attempt as message;
 use wire::client;
 
-use super::v1::{ActivityPhase, End, Grant, Kept, Log, Outcome, Phase, Rescheduled};
+use super::v1::{ActivityPhase, Cause, End, Grant, Kept, Log, Outcome, Phase, Rescheduled};
 
 impl From<Phase> for client::Phase {
     fn from(phase: Phase) -> client::Phase {
@@ -42,6 +42,7 @@ impl From<&Rescheduled> for client::Rescheduled {
             n_moved,
             before,
             after,
+            cause,
         } = rescheduled;
         client::Rescheduled {
             at,
@@ -50,6 +51,7 @@ impl From<&Rescheduled> for client::Rescheduled {
             n_moved,
             before,
             after,
+            is_link: cause == Cause::Link,
         }
     }
 }

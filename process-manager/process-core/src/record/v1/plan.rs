@@ -75,7 +75,7 @@ pub struct Rescheduled {
     /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// Thousandths of its nominal power that it has shown.
+    /// Thousandths of its nominal power that it has shown, or of the speed of others' links.
     #[n(2)]
     pub per_mille: u32,
     /// Activities that get another machine.
@@ -87,6 +87,21 @@ pub struct Rescheduled {
     /// ...and that it takes by the new plan.
     #[n(5)]
     pub after: Span,
+    /// What it was that is not as planned.
+    #[cbor(n(6), default)]
+    pub cause: Cause,
+}
+
+/// What of a machine is not as planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Cause {
+    /// The time that activities take there.
+    #[default]
+    #[n(0)]
+    Power,
+    /// The time that files take to it or from it.
+    #[n(1)]
+    Link,
 }
 
 impl Replanned {

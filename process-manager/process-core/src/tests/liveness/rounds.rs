@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, AttemptId, Bytes, Draft, NodeKind, Policy, Span, Wall, Work};
-use wire::attempt::{End, FromActivity, Outcome, Started};
+use model::{
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Hash, NodeId, NodeKind, Policy,
+    Produced, ResourceId, Source, Span, Staged, Wall, Work,
+};
+use wire::attempt::{End, Fetched, FromActivity, Outcome, Started};
 
 use super::stage::Stage;
 use crate::Stream;
 use crate::process::Process;
-use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf};
+use crate::record::Cause;
+use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
@@ -30,9 +34,54 @@ fn wide(n: u32, millis: u64) -> Draft {
     draft(nodes)
 }
 
+/// Two producers of a file of 20 MB each, and `n` activities after them that read both files; a second each.
+fn gathers(n: u32) -> Draft {
+    let parallel = |children: std::ops::Range<u32>| {
+        controller(NodeKind::Parallel {
+            children: ids(&children.collect::<Vec<u32>>()),
+            links: Vec::new(),
+        })
+    };
+    let lasts_a_second = |name: String| {
+        let mut node = leaf(&name);
+        edit(&mut node, |activity| activity.work = Some(Work(1_000_000)));
+        node
+    };
+    let mut nodes = vec![controller(NodeKind::Sequence(ids(&[1, 4]))), parallel(2..4)];
+    nodes.extend((2..4).map(|id| {
+        let mut node = lasts_a_second(format!("p{id}"));
+        edit(&mut node, |activity| {
+            activity.outputs = vec![Produced {
+                name: "out".into(),
+                path: "out".into(),
+            }];
+        });
+        node
+    }));
+    nodes.push(parallel(5..5 + n));
+    nodes.extend((5..5 + n).map(|id| {
+        let mut node = lasts_a_second(format!("c{id}"));
+        edit(&mut node, |activity| {
+            let staged = (2..4).map(|producer| Staged {
+                path: format!("in{producer}"),
+                source: Source::Output {
+                    activity: NodeId(producer),
+                    output: 0,
+                },
+                gathers: false,
+                carried: None,
+            });
+            activity.inputs = staged.collect();
+        });
+        node
+    }));
+    draft(nodes)
+}
+
 /// Machines of one slot that run what they are sent, in order, and give back what has not started.
 struct Play {
     stage: Stage,
+    n_machines: u32,
     /// How fast each runs at a time: parts of its nominal power.
     speed: Box<dyn Fn(u32, Span) -> f64>,
     queues: BTreeMap<u32, Vec<AttemptId>>,
@@ -50,8 +99,19 @@ struct Play {
 
 impl Play {
     fn new(draft: Draft, millis: u64, speed: impl Fn(u32, Span) -> f64 + 'static) -> Play {
+        Play::among(2, draft, millis, speed)
+    }
+
+    fn among(
+        n_machines: u32,
+        draft: Draft,
+        millis: u64,
+        speed: impl Fn(u32, Span) -> f64 + 'static,
+    ) -> Play {
+        let machines = (0..n_machines).collect();
         Play {
-            stage: Stage::new(draft),
+            stage: Stage::offering(machines, submission(KEY, draft)),
+            n_machines,
             speed: Box::new(speed),
             queues: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -129,7 +189,7 @@ impl Play {
 
     fn step(&mut self) {
         self.take_messages();
-        for machine in 0..2 {
+        for machine in 0..self.n_machines {
             let queue = self.queues.entry(machine).or_default();
             if !self.running.contains_key(&machine) && !queue.is_empty() {
                 let attempt = queue.remove(0);
@@ -150,10 +210,11 @@ impl Play {
         self.stage.log = before;
         self.stage.drive.wake(self.stage.now);
         self.stage.carry_out();
-        self.stage.renew(0, 0);
-        self.stage.renew(1, 0);
+        for machine in 0..self.n_machines {
+            self.stage.renew(machine, 0);
+        }
         self.passed = self.passed + STEP;
-        for machine in 0..2 {
+        for machine in 0..self.n_machines {
             let speed = (self.speed)(machine, self.passed);
             let Some((attempt, at, left)) = self.running.get_mut(&machine) else {
                 continue;
@@ -164,19 +225,39 @@ impl Play {
                 self.running.remove(&machine);
                 self.ended.insert(attempt.activity, machine);
                 let wall = self.stage.now.wall.since(at);
-                self.stage.hear(
-                    machine,
-                    FromActivity::Outcomes(vec![completed(attempt, at, wall)]),
-                );
+                let outcome = Outcome {
+                    outputs: self.made_by(attempt.activity),
+                    ..completed(attempt, at, wall)
+                };
+                self.stage
+                    .hear(machine, FromActivity::Outcomes(vec![outcome]));
             }
         }
+    }
+
+    /// A file of 20 MB for each output.
+    fn made_by(&self, activity: ActivityId) -> Vec<Artifact> {
+        let known = self.process();
+        let declared = known.definition().activity(activity);
+        let n_outputs = declared.map_or(0, |declared| declared.outputs.len());
+        let file = Artifact {
+            hash: Hash([activity.0 as u8; 32]),
+            bytes: Bytes(20_000_000),
+            kind: ArtifactKind::File,
+        };
+        vec![file; n_outputs]
     }
 
     /// Plays until all activities have ended. Returns the seconds that it took.
     fn until_the_end(&mut self, n: usize) -> f64 {
         while self.ended.len() < n {
             self.step();
-            assert!(self.passed < Span::from_secs(600), "{:?}", self.ended);
+            assert!(
+                self.passed < Span::from_secs(600),
+                "{:?} {:?}",
+                self.ended,
+                self.queues
+            );
         }
         self.passed.seconds()
     }
@@ -317,6 +398,36 @@ fn activities_that_were_sent_and_have_not_started_move_too() {
             .iter()
             .all(|&one| known.activity(one).n_lost == 0)
     );
+}
+
+#[test]
+fn a_machine_whose_links_have_become_slow_gets_less_that_reads_from_others() {
+    let mut play = Play::among(3, gathers(30), 1_000, |_, _| 1.0);
+    let come = |play: &mut Play, to: u32, from: u32, millis: u64| {
+        let fetched = Fetched {
+            from: ResourceId::local(from),
+            bytes: Bytes(20_000_000),
+            took: Span::from_millis(millis),
+        };
+        play.stage.hear(to, FromActivity::Fetched(vec![fetched]));
+    };
+    play.until_the_end(2);
+    for _ in 0..4 {
+        come(&mut play, 0, 1, 160);
+    }
+    play.step();
+    assert_eq!(play.process().n_moves(), 0);
+    for _ in 0..4 {
+        come(&mut play, 2, 0, 20_000);
+        come(&mut play, 0, 1, 160);
+    }
+    play.until_the_end(32);
+    let known = play.process();
+    let why = known.moves().next().expect("something has moved");
+    assert_eq!((why.resource.number, why.cause), (2, Cause::Link));
+    assert!(why.per_mille < 20 && why.n_moved > 0, "{why:?}");
+    let there = play.ended.values().filter(|&&machine| machine == 2).count();
+    assert!(there < 8, "{:?}", play.ended);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Drive, History};
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NodeKind, Now, ResourceId, Span, Wall,
+    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind, Now,
+    ResourceId, Span, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Request, Submit};
@@ -65,6 +66,10 @@ impl Stage {
         };
         let config = Config {
             lease: Some(Span::from_secs(10)),
+            link: Some(NetworkLink {
+                bandwidth: 1.25e8,
+                latency: 1e-4,
+            }),
             ..Config::default()
         };
         let mut stage = Stage {
@@ -85,7 +90,8 @@ impl Stage {
             n_grants: 0,
         };
         stage.give(Input::GroupUp(GROUP));
-        for machine in 0..2 {
+        let last = stage.machines.last().copied().unwrap_or_default();
+        for machine in 0..=last.max(1) {
             stage.give(Input::ActivityUp(ResourceId::local(machine)));
         }
         stage.submit(submit);

@@ -1,0 +1,124 @@
+//! Ways: how fast machines send and receive files, as those of activities have shown it.
+//!
+//! A machine is as fast as the fastest of the last transfers that it took part in, since a slow one may be slow
+//! because of its peer. Where a process is planned, links are as fast as those of the median machine, and a machine
+//! that is far slower has a way of its own ([`Network::ways`]). All of it is volatile: a restart begins with the
+//! link of the configuration.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use model::{Network, NetworkLink, ResourceId};
+use wire::attempt::{Fetched, TRANSFER_TOLD_LEAST};
+
+/// Transfers of a machine that are remembered: with fewer, one that shares its link with others would tell, and
+/// with more, a link that has become slow is seen later.
+const REMEMBERED: usize = 4;
+
+/// Machines that are remembered. A group has some hundred, and where there are more, all begin anew.
+const MACHINES_MAX: usize = 4_096;
+
+/// The part of the median speed below which a machine has a way of its own.
+const SLOW: f64 = 0.5;
+
+/// The factor by which a machine has to become slower or faster beside the median for another plan: transfers at
+/// the same time share links, so that the speed of one says little.
+const CHANGED: f64 = 2.5;
+
+/// The speeds of machines, in bytes a second.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    last: BTreeMap<ResourceId, VecDeque<f64>>,
+    /// The median of the machines' speeds; none where no transfer is known.
+    median: Option<f64>,
+}
+
+/// The speeds of machines beside the median, as a plan counts on them.
+pub(super) type Parts = BTreeMap<ResourceId, f64>;
+
+impl Ways {
+    /// A machine has fetched a file from another one.
+    pub(super) fn note(&mut self, receiver: ResourceId, fetched: &Fetched) {
+        let seconds = fetched.took.seconds();
+        let says_nothing = fetched.bytes < TRANSFER_TOLD_LEAST || seconds <= 0.0;
+        if says_nothing || fetched.from == receiver {
+            return;
+        }
+        let speed = fetched.bytes.0 as f64 / seconds;
+        for machine in [receiver, fetched.from] {
+            if self.last.len() >= MACHINES_MAX && !self.last.contains_key(&machine) {
+                self.last.clear();
+            }
+            let last = self.last.entry(machine).or_default();
+            if last.len() == REMEMBERED {
+                last.pop_front();
+            }
+            last.push_back(speed);
+        }
+        let mut speeds: Vec<f64> = self.last.values().map(fastest).collect();
+        speeds.sort_by(f64::total_cmp);
+        self.median = speeds.get(speeds.len() / 2).copied();
+    }
+
+    /// The speed of a machine beside the median: at most 1, which is also that of a machine without transfers.
+    fn part(&self, machine: ResourceId) -> f64 {
+        let shown = self.last.get(&machine).map(fastest);
+        shown
+            .zip(self.median)
+            .map_or(1.0, |(shown, median)| (shown / median).min(1.0))
+    }
+
+    pub(super) fn parts(&self, machines: impl Iterator<Item = ResourceId>) -> Parts {
+        machines
+            .map(|machine| (machine, self.part(machine)))
+            .collect()
+    }
+
+    /// The network of some machines, where nothing but `unknown` is known of links without transfers.
+    pub(super) fn network(&self, parts: &Parts, unknown: NetworkLink) -> Network {
+        let bandwidth = self.median.unwrap_or(unknown.bandwidth);
+        let mut network = Network::uniform(NetworkLink {
+            bandwidth,
+            ..unknown
+        });
+        let slow = parts.iter().filter(|&(_, &part)| part < SLOW);
+        let way = |part: f64| NetworkLink {
+            bandwidth: part * bandwidth,
+            latency: 0.0,
+        };
+        network.ways = slow.map(|(&machine, &part)| (machine, way(part))).collect();
+        network
+    }
+
+    /// The machine whose speed has changed most since a plan, with its speed beside the median; none where all are
+    /// as it counts on.
+    pub(super) fn changed(
+        &self,
+        planned: &Parts,
+        machines: impl Iterator<Item = ResourceId>,
+    ) -> Option<(ResourceId, f64)> {
+        let change = |machine: ResourceId| {
+            let part = self.part(machine);
+            let before = planned.get(&machine).copied().unwrap_or(1.0);
+            (machine, part, (part / before).ln().abs())
+        };
+        let changed = machines.map(change);
+        let changed = changed.filter(|(_, _, by)| *by > CHANGED.ln());
+        let most = changed.max_by(|one, other| one.2.total_cmp(&other.2));
+        most.map(|(machine, part, _)| (machine, part))
+    }
+
+    /// The machines among these that have ways of their own.
+    pub(super) fn slow(
+        &self,
+        machines: impl Iterator<Item = ResourceId>,
+    ) -> impl Iterator<Item = ResourceId> {
+        machines.filter(|&machine| self.part(machine) < SLOW)
+    }
+}
+
+fn fastest(last: &VecDeque<f64>) -> f64 {
+    last.iter().copied().fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use model::{Bytes, Span};
+
+use super::*;
+
+const UNKNOWN: NetworkLink = NetworkLink {
+    bandwidth: 1.25e8,
+    latency: 1e-4,
+};
+
+fn machine(number: u32) -> ResourceId {
+    ResourceId::local(number)
+}
+
+/// A file of 10 MiB came at so many MiB a second.
+fn come(ways: &mut Ways, to: u32, from: u32, mebibytes_a_second: f64) {
+    let fetched = Fetched {
+        from: machine(from),
+        bytes: Bytes(10 << 20),
+        took: Span::from_seconds_up(10.0 / mebibytes_a_second),
+    };
+    ways.note(machine(to), &fetched);
+}
+
+#[test]
+fn links_without_transfers_are_as_configured() {
+    let ways = Ways::default();
+    let parts = ways.parts((0..3).map(machine));
+    assert_eq!(ways.network(&parts, UNKNOWN), Network::uniform(UNKNOWN));
+    assert_eq!(ways.changed(&parts, (0..3).map(machine)), None);
+}
+
+#[test]
+fn a_machine_is_slow_if_all_its_transfers_are_and_its_peers_are_not() {
+    let mut ways = Ways::default();
+    for _ in 0..2 {
+        come(&mut ways, 0, 1, 100.0);
+        come(&mut ways, 1, 2, 100.0);
+        come(&mut ways, 2, 3, 5.0);
+        come(&mut ways, 3, 0, 5.0);
+    }
+    let all = || (0..5).map(machine);
+    assert_eq!(ways.slow(all()).collect::<Vec<_>>(), [machine(3)]);
+    let (slow, part) = ways.changed(&Parts::new(), all()).unwrap();
+    assert_eq!(slow, machine(3));
+    assert!((part - 0.05).abs() < 1e-3);
+
+    let parts = ways.parts(all());
+    assert_eq!(ways.changed(&parts, all()), None);
+    let network = ways.network(&parts, UNKNOWN);
+    let mebibyte = f64::from(1 << 20);
+    assert!((network.inside.bandwidth / (100.0 * mebibyte) - 1.0).abs() < 1e-3);
+    assert_eq!(network.ways.len(), 1);
+    assert!((network.ways[&machine(3)].bandwidth / (5.0 * mebibyte) - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn a_machine_that_becomes_slow_is_seen_after_four_transfers_and_again_when_it_is_fast() {
+    let mut ways = Ways::default();
+    let all = || (0..3).map(machine);
+    for _ in 0..4 {
+        come(&mut ways, 0, 1, 100.0);
+        come(&mut ways, 2, 1, 100.0);
+    }
+    let before = ways.parts(all());
+    for n in 1..=4 {
+        come(&mut ways, 2, 0, 5.0);
+        come(&mut ways, 0, 1, 100.0);
+        assert_eq!(ways.changed(&before, all()).is_some(), n == 4, "{n}");
+    }
+    let slow = ways.parts(all());
+    come(&mut ways, 2, 0, 90.0);
+    assert_eq!(
+        ways.changed(&slow, all()).map(|(machine, _)| machine),
+        Some(machine(2))
+    );
+}
+
+#[test]
+fn what_says_nothing_of_a_link_is_not_noted() {
+    let mut ways = Ways::default();
+    let fetched = Fetched {
+        from: machine(1),
+        bytes: Bytes(4_096),
+        took: Span::from_secs(1),
+    };
+    ways.note(machine(0), &fetched);
+    let at_once = Fetched {
+        bytes: Bytes(10 << 20),
+        took: Span::ZERO,
+        ..fetched
+    };
+    ways.note(machine(0), &at_once);
+    ways.note(
+        machine(1),
+        &Fetched {
+            took: Span::from_secs(1),
+            ..at_once
+        },
+    );
+    assert_eq!(ways.median, None);
+}
+
+#[test]
+fn machines_are_remembered_up_to_a_number() {
+    let mut ways = Ways::default();
+    for number in 0..10_000 {
+        come(&mut ways, number, number + 1, 10.0);
+        assert!(ways.last.len() <= MACHINES_MAX + 1);
+    }
+}
