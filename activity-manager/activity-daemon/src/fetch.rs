@@ -6,15 +6,14 @@ use std::error::Error;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use activity_blobs::{Placement, ReadError, Store};
 use activity_core::{Input, Trouble, Workplace};
 use model::{
-    ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, ResourceId, Role, Span,
+    ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, ResourceId, Role,
 };
-use shell::Inbox;
 use shell::quic::{Bulk, BulkError, Source};
+use shell::{Inbox, clock};
 use wire::attempt::{Copied, Fetched, Holder, TRANSFER_TOLD_LEAST};
 
 use crate::depot::{Keeping, StoreDepot};
@@ -387,9 +386,9 @@ impl Shared {
     ) -> Result<(), BulkError> {
         let depot = StoreDepot::new(self.blobs.clone(), Keeping::AsCopy);
         let sources: Vec<Source> = peers.iter().map(|(_, source)| source.clone()).collect();
-        let since = Instant::now();
+        let since = clock::mono();
         let given_by = self.bulk.fetch(&sources, hash, &depot)?;
-        let took = Span::from_seconds_up(since.elapsed().as_secs_f64());
+        let took = clock::mono().since(since);
         let given_by = given_by.and_then(|place| peers.get(place));
         if let Some(&(from, _)) = given_by
             && let Ok((_, bytes)) = self.blobs.open_blob(hash)

@@ -76,7 +76,7 @@ impl Way {
         let basket = Basket::default();
         let sources = [self.machine.clone()];
         match self.bulk.fetch_of(&sources, (hash, of), &basket) {
-            Ok(()) => Ok(basket.0.lock().unwrap().clone()),
+            Ok(_) => Ok(basket.0.lock().unwrap().clone()),
             Err(BulkError::Refused(refusal)) => Err(refusal.to_string()),
             Err(error) => panic!("{error}"),
         }
