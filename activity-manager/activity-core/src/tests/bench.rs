@@ -455,6 +455,12 @@ fn answer(message: &FromActivity) -> String {
         FromActivity::Refused { attempts, why } => {
             format!("refused{} {why:?}", names(attempts.iter()))
         }
+        FromActivity::Fetched(fetched) => {
+            let from = fetched
+                .iter()
+                .map(|one| format!(" {} from {}", one.bytes, one.from));
+            format!("fetched{}", from.collect::<String>())
+        }
         FromActivity::LogPart(part) => format!("log of {}", part.attempt.activity),
         FromActivity::Copied(copied) => {
             let of: Vec<String> = copied.iter().map(|one| one.activity.to_string()).collect();

@@ -1,7 +1,7 @@
 //! Files on other machines: the sources, and the answer if nobody has them.
 
-use model::ResourceId;
-use wire::attempt::{Copied, Copy, Discard, Dispatch, Holder, Sources, ToActivity};
+use model::{Bytes, ResourceId, Span};
+use wire::attempt::{Copied, Copy, Discard, Dispatch, Fetched, Holder, Sources, ToActivity};
 
 use super::bench::{Bench, artifact, from_pm, grants, id, job, show, staged};
 use crate::{Input, Workplace};
@@ -237,4 +237,20 @@ fn the_files_of_a_process_without_a_grant_may_go() {
     assert_eq!(show(&bench.feed(grants(&[(2, 1)]))), "unneeded 1\n");
     assert_eq!(show(&bench.feed(grants(&[]))), "unneeded 2\n");
     assert_eq!(show(&bench.feed(grants(&[]))), "");
+}
+
+#[test]
+fn a_process_manager_is_told_how_long_files_took() {
+    let mut bench = Bench::ready(1, 0);
+    let all = [holder(1, "h:1"), holder(2, "h:2"), holder(3, "h:3")];
+    bench.feed(dispatch(vec![wanting(1)], all.to_vec()));
+    let fetched = Fetched {
+        from: ResourceId::local(3),
+        bytes: Bytes(1 << 20),
+        took: Span::from_millis(9),
+    };
+    let told = bench.feed(Input::Fetched(id(1), fetched));
+    assert_eq!(show(&told), "pm0: fetched 1.0 MiB from r3\n");
+    // Nobody waits for a file of an attempt that was taken back.
+    assert_eq!(show(&bench.feed(Input::Fetched(id(7), fetched))), "");
 }

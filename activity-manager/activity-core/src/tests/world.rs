@@ -153,6 +153,7 @@ impl World {
             | FromActivity::LogPart(_)
             | FromActivity::Copied(_)
             | FromActivity::Checked(_)
+            | FromActivity::Fetched(_)
             | FromActivity::Access { .. } => {}
             FromActivity::Outcomes(outcomes) => {
                 for outcome in outcomes {
