@@ -54,7 +54,7 @@ use queue::{Class, Queue, Turn};
 use returns::Returns;
 use rounds::Rounds;
 use slots::Slots;
-use ways::{Parts, Ways};
+use ways::{Speeds, Ways};
 
 /// Offers, and the processes that want slots or hold some.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ struct Demand {
     /// The move that the plan which is being made is for.
     moves: Option<Move>,
     /// The speeds of links that its last plan counts on.
-    ways: Parts,
+    ways: Speeds,
     /// The reason of the plan that slots are claimed for, if it moves activities.
     rescheduled: Option<Box<Rescheduled>>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none

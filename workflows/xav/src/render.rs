@@ -319,7 +319,7 @@ fn rescheduled(status: &Status) -> Vec<Vec<String>> {
             machine(one.resource),
             text::percent(one.per_mille),
             if one.is_link {
-                "the speed of others' links"
+                "the planned speed of its links"
             } else {
                 "its power"
             },

@@ -276,7 +276,7 @@ impl Market {
             return false;
         };
         let link = step.config.link.unwrap_or(LINK_UNKNOWN);
-        let ways = self.ways.parts(resources.iter().map(|one| one.id));
+        let ways = self.ways.speeds(resources.iter().map(|one| one.id), link);
         let network = self.ways.network(&ways, link);
         let Ok(platform) = Platform::new(resources, network) else {
             self.note_without_machines(id);

@@ -101,8 +101,8 @@ struct Running {
     due: Mono,
 }
 
-/// A machine that is not as planned: its power beside the nominal one, or the speed of its links beside that of
-/// others.
+/// A machine that is not as planned: its power beside the nominal one, or the speed of its links beside what was
+/// planned with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slow {
     pub(super) resource: ResourceId,
@@ -336,8 +336,7 @@ impl Market {
     /// have no works, beside which transfers could be weighed.
     pub(super) fn changed_way(&self, step: &Step<'_>, known: &Process) -> Option<Slow> {
         let demand = self.demands.get(&known.id())?;
-        let machines = known.grants().map(|grant| grant.resource);
-        let (resource, factor) = self.ways.changed(&demand.ways, machines)?;
+        let (resource, factor) = self.ways.changed(&demand.ways)?;
         let cause = Cause::Link;
         knows_work(known, step.history).then_some(Slow {
             resource,

@@ -20,8 +20,8 @@ const MACHINES_MAX: usize = 4_096;
 /// The part of the median speed below which a machine has a way of its own.
 const SLOW: f64 = 0.5;
 
-/// The factor by which a machine has to become slower or faster beside the median for another plan: transfers at
-/// the same time share links, so that the speed of one says little.
+/// The factor by which a machine has to become slower or faster for another plan: transfers at the same time share
+/// links, so that the speed of one says little.
 const CHANGED: f64 = 2.5;
 
 /// The speeds of machines, in bytes a second.
@@ -32,8 +32,8 @@ pub(super) struct Ways {
     median: Option<f64>,
 }
 
-/// The speeds of machines beside the median, as a plan counts on them.
-pub(super) type Parts = BTreeMap<ResourceId, f64>;
+/// The speeds of machines in bytes a second, as a plan counts on them.
+pub(super) type Speeds = BTreeMap<ResourceId, f64>;
 
 impl Ways {
     /// A machine has fetched a file from another one.
@@ -59,52 +59,56 @@ impl Ways {
         self.median = speeds.get(speeds.len() / 2).copied();
     }
 
-    /// The speed of a machine beside the median: at most 1, which is also that of a machine without transfers.
-    fn part(&self, machine: ResourceId) -> f64 {
-        let shown = self.last.get(&machine).map(fastest);
-        shown
-            .zip(self.median)
-            .map_or(1.0, |(shown, median)| (shown / median).min(1.0))
+    /// The speed of a machine, at most that of the median, which is also that of a machine without transfers. Without
+    /// any transfer it is `unknown`.
+    fn speed(&self, machine: ResourceId, unknown: f64) -> f64 {
+        let median = self.median.unwrap_or(unknown);
+        self.last
+            .get(&machine)
+            .map_or(median, |last| fastest(last).min(median))
     }
 
-    pub(super) fn parts(&self, machines: impl Iterator<Item = ResourceId>) -> Parts {
-        machines
-            .map(|machine| (machine, self.part(machine)))
-            .collect()
+    /// The speeds of machines, where nothing but `unknown` is known of links without transfers.
+    pub(super) fn speeds(
+        &self,
+        machines: impl Iterator<Item = ResourceId>,
+        unknown: NetworkLink,
+    ) -> Speeds {
+        let speed = |machine| (machine, self.speed(machine, unknown.bandwidth));
+        machines.map(speed).collect()
     }
 
-    /// The network of some machines, where nothing but `unknown` is known of links without transfers.
-    pub(super) fn network(&self, parts: &Parts, unknown: NetworkLink) -> Network {
+    /// The network of machines of these speeds.
+    pub(super) fn network(&self, speeds: &Speeds, unknown: NetworkLink) -> Network {
         let bandwidth = self.median.unwrap_or(unknown.bandwidth);
         let mut network = Network::uniform(NetworkLink {
             bandwidth,
             ..unknown
         });
-        let slow = parts.iter().filter(|&(_, &part)| part < SLOW);
-        let way = |part: f64| NetworkLink {
-            bandwidth: part * bandwidth,
+        let slow = speeds
+            .iter()
+            .filter(|&(_, &speed)| speed < SLOW * bandwidth);
+        let way = |speed: f64| NetworkLink {
+            bandwidth: speed,
             latency: 0.0,
         };
-        network.ways = slow.map(|(&machine, &part)| (machine, way(part))).collect();
+        network.ways = slow
+            .map(|(&machine, &speed)| (machine, way(speed)))
+            .collect();
         network
     }
 
-    /// The machine whose speed has changed most since a plan, with its speed beside the median; none where all are
-    /// as it counts on.
-    pub(super) fn changed(
-        &self,
-        planned: &Parts,
-        machines: impl Iterator<Item = ResourceId>,
-    ) -> Option<(ResourceId, f64)> {
-        let change = |machine: ResourceId| {
-            let part = self.part(machine);
-            let before = planned.get(&machine).copied().unwrap_or(1.0);
-            (machine, part, (part / before).ln().abs())
+    /// The machine whose speed has changed most since a plan, with its speed beside the one that was planned with;
+    /// none where all are as it counts on.
+    pub(super) fn changed(&self, planned: &Speeds) -> Option<(ResourceId, f64)> {
+        let change = |(&machine, &before): (&ResourceId, &f64)| {
+            let ratio = self.speed(machine, before) / before;
+            (machine, ratio)
         };
-        let changed = machines.map(change);
-        let changed = changed.filter(|(_, _, by)| *by > CHANGED.ln());
-        let most = changed.max_by(|one, other| one.2.total_cmp(&other.2));
-        most.map(|(machine, part, _)| (machine, part))
+        let changed = planned.iter().map(change);
+        let by = |ratio: f64| ratio.ln().abs();
+        let changed = changed.filter(|&(_, ratio)| by(ratio) > CHANGED.ln());
+        changed.max_by(|one, other| by(one.1).total_cmp(&by(other.1)))
     }
 
     /// The machines among these that have ways of their own.
@@ -112,7 +116,8 @@ impl Ways {
         &self,
         machines: impl Iterator<Item = ResourceId>,
     ) -> impl Iterator<Item = ResourceId> {
-        machines.filter(|&machine| self.part(machine) < SLOW)
+        let limit = self.median.map_or(0.0, |median| SLOW * median);
+        machines.filter(move |&machine| self.speed(machine, f64::INFINITY) < limit)
     }
 }
 

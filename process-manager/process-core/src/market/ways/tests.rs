@@ -24,30 +24,31 @@ fn come(ways: &mut Ways, to: u32, from: u32, mebibytes_a_second: f64) {
 #[test]
 fn links_without_transfers_are_as_configured() {
     let ways = Ways::default();
-    let parts = ways.parts((0..3).map(machine));
-    assert_eq!(ways.network(&parts, UNKNOWN), Network::uniform(UNKNOWN));
-    assert_eq!(ways.changed(&parts, (0..3).map(machine)), None);
+    let speeds = ways.speeds((0..3).map(machine), UNKNOWN);
+    assert_eq!(ways.network(&speeds, UNKNOWN), Network::uniform(UNKNOWN));
+    assert_eq!(ways.changed(&speeds), None);
 }
 
 #[test]
 fn a_machine_is_slow_if_all_its_transfers_are_and_its_peers_are_not() {
     let mut ways = Ways::default();
+    let all = || (0..5).map(machine);
+    let before = ways.speeds(all(), UNKNOWN);
     for _ in 0..2 {
         come(&mut ways, 0, 1, 100.0);
         come(&mut ways, 1, 2, 100.0);
         come(&mut ways, 2, 3, 5.0);
         come(&mut ways, 3, 0, 5.0);
     }
-    let all = || (0..5).map(machine);
     assert_eq!(ways.slow(all()).collect::<Vec<_>>(), [machine(3)]);
-    let (slow, part) = ways.changed(&Parts::new(), all()).unwrap();
-    assert_eq!(slow, machine(3));
-    assert!((part - 0.05).abs() < 1e-3);
-
-    let parts = ways.parts(all());
-    assert_eq!(ways.changed(&parts, all()), None);
-    let network = ways.network(&parts, UNKNOWN);
     let mebibyte = f64::from(1 << 20);
+    let (slow, ratio) = ways.changed(&before).unwrap();
+    assert_eq!(slow, machine(3));
+    assert!((ratio / (5.0 * mebibyte / UNKNOWN.bandwidth) - 1.0).abs() < 1e-3);
+
+    let speeds = ways.speeds(all(), UNKNOWN);
+    assert_eq!(ways.changed(&speeds), None);
+    let network = ways.network(&speeds, UNKNOWN);
     assert!((network.inside.bandwidth / (100.0 * mebibyte) - 1.0).abs() < 1e-3);
     assert_eq!(network.ways.len(), 1);
     assert!((network.ways[&machine(3)].bandwidth / (5.0 * mebibyte) - 1.0).abs() < 1e-3);
@@ -61,18 +62,27 @@ fn a_machine_that_becomes_slow_is_seen_after_four_transfers_and_again_when_it_is
         come(&mut ways, 0, 1, 100.0);
         come(&mut ways, 2, 1, 100.0);
     }
-    let before = ways.parts(all());
+    let before = ways.speeds(all(), UNKNOWN);
     for n in 1..=4 {
         come(&mut ways, 2, 0, 5.0);
         come(&mut ways, 0, 1, 100.0);
-        assert_eq!(ways.changed(&before, all()).is_some(), n == 4, "{n}");
+        assert_eq!(ways.changed(&before).is_some(), n == 4, "{n}");
     }
-    let slow = ways.parts(all());
+    let slow = ways.speeds(all(), UNKNOWN);
     come(&mut ways, 2, 0, 90.0);
-    assert_eq!(
-        ways.changed(&slow, all()).map(|(machine, _)| machine),
-        Some(machine(2))
-    );
+    let changed = ways.changed(&slow).map(|(machine, _)| machine);
+    assert_eq!(changed, Some(machine(2)));
+}
+
+#[test]
+fn the_only_link_is_seen_to_be_slow_as_well() {
+    let mut ways = Ways::default();
+    let before = ways.speeds((0..2).map(machine), UNKNOWN);
+    come(&mut ways, 0, 1, 10.0);
+    assert!(ways.changed(&before).is_some());
+    let speeds = ways.speeds((0..2).map(machine), UNKNOWN);
+    let network = ways.network(&speeds, UNKNOWN);
+    assert!(network.inside.bandwidth < 1.1e7 && network.ways.is_empty());
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub struct Rescheduled {
     /// The machine.
     #[n(1)]
     pub resource: ResourceId,
-    /// Thousandths of its nominal power that it has shown, or of the speed of others' links.
+    /// Thousandths of its nominal power that it has shown, or of the speed of its links that was planned with.
     #[n(2)]
     pub per_mille: u32,
     /// Activities that get another machine.
