@@ -10,11 +10,12 @@ use std::thread::JoinHandle;
 use activity_blobs::{Placement, ReadError, Store};
 use activity_core::{Input, Trouble, Workplace};
 use model::{ActivityId, Artifact, AttemptId, FaultName, Hash, Identity, ProcessId, Role};
-use shell::Inbox;
 use shell::quic::{Bulk, BulkError, Source};
+use shell::{Inbox, clock};
 use wire::attempt::{Copied, Holder};
 
 use crate::depot::{Keeping, StoreDepot};
+use crate::figures::Counts;
 use crate::intermediates::Intermediates;
 use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 
@@ -77,6 +78,7 @@ struct Shared {
     inbox: Inbox<Input>,
     at_work: AtWork,
     placement: Placement,
+    counts: Counts,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -100,12 +102,13 @@ impl Fetchers {
         bulk: Arc<Bulk>,
         inbox: &Inbox<Input>,
         at_work: AtWork,
-        placement: Placement,
+        (placement, counts): (Placement, Counts),
     ) -> io::Result<Fetchers> {
         let shared = Arc::new(Shared {
             blobs: intermediates.store().clone(),
             intermediates: intermediates.clone(),
             placement,
+            counts,
             bulk,
             inbox: inbox.clone(),
             at_work,
@@ -350,7 +353,11 @@ impl Shared {
             Ok(())
         } else {
             let depot = StoreDepot::new(self.blobs.clone(), Keeping::AsCopy);
-            self.bulk.fetch(sources, hash, &depot)
+            let begun = clock::mono();
+            let fetched = self.bulk.fetch(sources, hash, &depot);
+            let time = clock::mono().since(begun);
+            self.counts.fetched(fetched.is_ok(), time);
+            fetched
         };
         self.lock().coming.remove(&hash);
         self.changed.notify_all();
