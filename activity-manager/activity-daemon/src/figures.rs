@@ -196,7 +196,9 @@ fn show_machine(figures: &mut Figures, seen: &Seen<'_>) {
     let load = seen.load;
     let about = "Cores that are busy, with whatever.";
     figures.gauge("busy_cores", about, load.busy);
-    figures.gauge("slots", "Slots that may be lent.", load.slots.into());
+    let about = "Slots that may be lent.";
+    let mut slots = figures.gauges("slots", about);
+    slots.add(&[("state", "lendable")], load.slots.into());
     let is_open = load.closed.is_none() && load.not_ready.is_none();
     let about = "1 while slots are lent.";
     figures.gauge("is_lent", about, u8::from(is_open).into());

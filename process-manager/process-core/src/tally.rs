@@ -10,7 +10,7 @@ mod seen;
 mod tests;
 
 use machine::{Context, Histogram};
-use model::{Mono, Now, ProcessId};
+use model::{Mono, Now, ProcessId, Wall};
 use wire::attempt::Started;
 
 use crate::io::Effect;
@@ -270,10 +270,6 @@ impl Counter {
             Verdict::Completed => {
                 verdicts.n_completed += 1;
                 self.tally.run_times.note(outcome.wall.0);
-                if let Some(ready) = known {
-                    let delay = now.since(ready).0.saturating_sub(outcome.wall.0);
-                    self.tally.start_delays.note(delay);
-                }
             }
             Verdict::Retry { fault, .. } => {
                 verdicts.n_retried += 1;
@@ -296,8 +292,13 @@ impl Counter {
             Verdict::Completed
             | Verdict::Retry { .. }
             | Verdict::Faulted(_)
-            | Verdict::Broke(_)
-            | Verdict::Stopped => {}
+            | Verdict::Broke(_) => {
+                if let Some(ready) = known.filter(|_| outcome.started != Wall(0)) {
+                    let delay = now.since(ready).0.saturating_sub(outcome.wall.0);
+                    self.tally.start_delays.note(delay);
+                }
+            }
+            Verdict::Stopped => {}
         }
         self.ready.follow(id, &ended.flow, now);
     }
