@@ -15,9 +15,11 @@ use activity_executor::{
 use journal::durable;
 use model::{Artifact, AttemptId, Bytes, Mono, ResourceId, Span};
 use shell::beat::Beat;
+use shell::metrics::Figures;
 use shell::quic::Bulk;
 use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
+use wire::admin::Load;
 use wire::attempt::{FromActivity, Log, ToActivity};
 use wire::executor::{Captured, Containment};
 use wire::resource::{FromResource, ToResource};
@@ -30,6 +32,7 @@ use crate::eviction::Pins;
 use crate::executor::{Executor, ExecutorConfig, ExecutorError};
 use crate::facts;
 use crate::fetch::Fetchers;
+use crate::figures::{Counts, Seen};
 use crate::intermediates::Intermediates;
 use crate::latest::Latest;
 use crate::quotas::{ProcessUsers, QuotaLimits, Quotas};
@@ -177,6 +180,7 @@ pub struct Handle {
     number: Arc<Latest<ResourceId>>,
     left: Arc<Latest<()>>,
     executor_silent: Arc<Latest<bool>>,
+    counts: Counts,
     aside: Option<SetAside>,
 }
 
@@ -260,10 +264,11 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let environment = environment(&place.binary, &place.accounts);
     let (inbox, receiver) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
+    let counts = Counts::default();
     // The executor starts while the disk is read. The lock of the blob store has excluded another
     // manager.
     let (executor, blobs, store) = std::thread::scope(|scope| {
-        let executor = scope.spawn(|| Executor::start(place, &inbox));
+        let executor = scope.spawn(|| Executor::start(place, &inbox, counts.clone()));
         let journal = directory.join("journal");
         let store = shell::Store::open_despite(&journal, Bytes::ZERO, config.damaged);
         let blobs = blobs.open();
@@ -312,7 +317,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
                 Arc::clone(bulk),
                 &inbox,
                 at_work.clone(),
-                config.inputs,
+                (config.inputs, counts.clone()),
             );
             Some(started.map_err(StartError::Thread)?)
         }
@@ -359,6 +364,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         number: Arc::clone(&number),
         left: Arc::clone(&left),
         executor_silent: Arc::clone(&executor_silent),
+        counts: counts.clone(),
     };
     let runner = Runner::start(
         "activity",
@@ -380,6 +386,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         number,
         left,
         executor_silent,
+        counts,
         aside,
     })
 }
@@ -471,6 +478,24 @@ impl Handle {
     /// The containment of its executor; none before its hello.
     pub fn containment(&self) -> Option<Containment> {
         self.executor.containment()
+    }
+
+    /// Adds its metrics, beside the load of its machine.
+    pub fn figures(&self, figures: &mut Figures, load: &Load) {
+        let seen = Seen {
+            load,
+            store_bytes: self.blobs.size().0,
+            n_blobs: self.blobs.n_blobs(),
+            bulk: self.bulk.as_ref().map(|bulk| bulk.counts()),
+            n_held: self.executor.n_attempts(),
+            is_executor_silent: self.is_executor_silent(),
+        };
+        self.counts.show(figures, &seen);
+    }
+
+    /// What is counted for metrics.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Statistics of its loop.

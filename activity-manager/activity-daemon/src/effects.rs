@@ -16,6 +16,7 @@ use crate::directories::Directories;
 use crate::eviction::Pins;
 use crate::executor::ExecutorSender;
 use crate::fetch::{Fetchers, Sources, ToCopy};
+use crate::figures::Counts;
 use crate::intermediates::{Intermediates, ToDiscard};
 use crate::latest::Latest;
 use crate::quotas::ProcessUsers;
@@ -57,10 +58,12 @@ pub(crate) struct Handler {
     pub(crate) left: Arc<Latest<()>>,
     /// True if the executor does not answer.
     pub(crate) executor_silent: Arc<Latest<bool>>,
+    pub(crate) counts: Counts,
 }
 
 impl EffectHandler<ActivityManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, inputs: &mut Vec<Input>) {
+        self.counts.effects(&effects);
         let mut jobs = Vec::new();
         for effect in effects {
             match effect {

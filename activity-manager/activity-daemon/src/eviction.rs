@@ -4,6 +4,8 @@
 use activity_blobs::Store;
 use model::{Artifact, Bytes, ProcessId};
 
+use crate::figures::Counts;
+
 /// Eviction goes down to this part of the budget, in hundredths, so that the next files fit without
 /// another search.
 const LEFT_PER_CENT: u64 = 90;
@@ -50,7 +52,7 @@ impl Evictor {
     }
 
     /// Evicts blobs if the store is above its budget.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn look(&mut self, counts: &Counts) {
         let size = self.blobs.size();
         // If nothing could be evicted, nothing can be until a blob is added or a process ends.
         if size <= self.budget || self.stuck_at == Some(size) {
@@ -65,6 +67,7 @@ impl Evictor {
         let target = Bytes(self.budget.0 / 100 * LEFT_PER_CENT);
         match self.blobs.evict(target) {
             Ok(evicted) => {
+                counts.evicted(evicted.n_blobs as u64, evicted.bytes.0);
                 tracing::info!(blobs = evicted.n_blobs, bytes = %evicted.bytes, left = %evicted.bytes_left, "evicted");
                 self.stuck_at = (evicted.n_blobs == 0).then_some(evicted.bytes_left);
             }

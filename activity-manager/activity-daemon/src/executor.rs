@@ -22,6 +22,7 @@ use thiserror::Error;
 use wire::executor::{Containment, FromExecutor, HeldBy, ToExecutor};
 
 use crate::daemon::Commands;
+use crate::figures::Counts;
 
 /// The pause before the next try to start an executor. It doubles from the first to the second
 /// value while tries fail.
@@ -89,6 +90,7 @@ struct Shared {
     /// Attempts that the executor got and has not finished. It only decides which thread does some
     /// work.
     n_attempts: AtomicI64,
+    counts: Counts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,7 @@ impl Executor {
     pub(crate) fn start(
         place: ExecutorConfig,
         inbox: &Inbox<Input>,
+        counts: Counts,
     ) -> Result<Executor, ExecutorError> {
         let (sender, receiver) = place.connect()?;
         let shared = Arc::new(Shared {
@@ -115,6 +118,7 @@ impl Executor {
             phase: Mutex::new(Phase::Waiting),
             changed: Condvar::new(),
             n_attempts: AtomicI64::new(0),
+            counts,
         });
         let theirs = Arc::clone(&shared);
         let inbox = inbox.clone();
@@ -144,6 +148,12 @@ impl Executor {
     /// The process id of the executor; none if unknown.
     pub(crate) fn pid(&self) -> Option<u32> {
         Some(self.shared.pid.load(Ordering::Relaxed)).filter(|&pid| pid > 0)
+    }
+
+    /// Attempts that it has and has not finished.
+    pub(crate) fn n_attempts(&self) -> u64 {
+        let n = self.shared.n_attempts.load(Ordering::Relaxed);
+        u64::try_from(n).unwrap_or_default()
     }
 
     /// Its containment; none before its hello.
@@ -379,7 +389,10 @@ fn receive_all(receiver: &mut Receiver, shared: &Shared, inbox: &Inbox<Input>) -
         let mut received = receiver.receive();
         while let Ok(Some(message)) = received {
             match &message {
-                FromExecutor::Ended(ended) => shared.count(-(ended.len() as i64)),
+                FromExecutor::Ended(ended) => {
+                    shared.counts.ended(ended);
+                    shared.count(-(ended.len() as i64));
+                }
                 FromExecutor::Retracted(attempts) | FromExecutor::Refused(attempts) => {
                     shared.count(-(attempts.len() as i64));
                 }

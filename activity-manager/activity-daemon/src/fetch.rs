@@ -17,6 +17,7 @@ use shell::{Inbox, clock};
 use wire::attempt::{Copied, Fetched, Holder, TRANSFER_TOLD_LEAST};
 
 use crate::depot::{Keeping, StoreDepot};
+use crate::figures::Counts;
 use crate::intermediates::Intermediates;
 use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 
@@ -82,6 +83,7 @@ struct Shared {
     inbox: Inbox<Input>,
     at_work: AtWork,
     placement: Placement,
+    counts: Counts,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -105,12 +107,13 @@ impl Fetchers {
         bulk: Arc<Bulk>,
         inbox: &Inbox<Input>,
         at_work: AtWork,
-        placement: Placement,
+        (placement, counts): (Placement, Counts),
     ) -> io::Result<Fetchers> {
         let shared = Arc::new(Shared {
             blobs: intermediates.store().clone(),
             intermediates: intermediates.clone(),
             placement,
+            counts,
             bulk,
             inbox: inbox.clone(),
             at_work,
@@ -387,9 +390,10 @@ impl Shared {
         let depot = StoreDepot::new(self.blobs.clone(), Keeping::AsCopy);
         let sources: Vec<Source> = peers.iter().map(|(_, source)| source.clone()).collect();
         let since = clock::mono();
-        let given_by = self.bulk.fetch(&sources, hash, &depot)?;
+        let given_by = self.bulk.fetch(&sources, hash, &depot);
         let took = clock::mono().since(since);
-        let given_by = given_by.and_then(|place| peers.get(place));
+        self.counts.fetched(given_by.is_ok(), took);
+        let given_by = given_by?.and_then(|place| peers.get(place));
         if let Some(&(from, _)) = given_by
             && let Ok((_, bytes)) = self.blobs.open_blob(hash)
             && bytes >= TRANSFER_TOLD_LEAST

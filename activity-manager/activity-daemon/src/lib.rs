@@ -16,6 +16,7 @@ mod eviction;
 mod executor;
 pub mod facts;
 mod fetch;
+mod figures;
 mod files;
 pub mod gauge;
 mod intermediates;

@@ -339,19 +339,11 @@ impl program::Service for Service {
 
     fn figures(&self, figures: &mut Figures) {
         let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
-        let about = "Cores that are busy, with whatever.";
-        figures.gauge("busy_cores", about, load.busy);
-        figures.gauge("slots", "Slots that may be lent.", load.slots.into());
-        let is_open = load.closed.is_none() && load.not_ready.is_none();
-        figures.gauge(
-            "is_lent",
-            "1 while slots are lent.",
-            u8::from(is_open).into(),
-        );
+        self.manager.figures(figures, &load);
     }
 
     fn tick(&mut self) {
-        self.evictor.look();
+        self.evictor.look(self.manager.counts());
         let told = self.membership.process_managers();
         let told = told.into_iter().map(|contact| PeerAddress {
             name: contact.name,

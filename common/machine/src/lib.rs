@@ -7,8 +7,10 @@
 //! `flushed`, and carry out the returned effects.
 //!
 //! This crate knows no manager, no store and no connection. Read [`Machine`], then [`Drive`].
+//! [`Histogram`] is for the metrics of managers.
 
 pub mod golden;
+mod histogram;
 mod lanes;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use std::fmt::Debug;
 
 use model::{Mono, Now};
 
+pub use histogram::Histogram;
 pub use lanes::{Lane, Lanes};
 pub use timers::Timers;
 

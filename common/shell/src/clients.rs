@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ impl<I: Send + 'static> Clients<I> {
     /// A client inside the program.
     pub fn join(&self) -> io::Result<Client> {
         let (ours, theirs) = UnixStream::pair()?;
-        let number = admit(&self.shared, theirs, Origin::Inside)?;
+        let number = admit(&self.shared, theirs, (Origin::Inside, None))?;
         Ok(Client::inside(ours, number))
     }
 
@@ -145,11 +146,12 @@ impl<I: Send + 'static> Clients<I> {
         })
     }
 
-    /// Connects a client on another machine: the caller writes the client's requests to the
-    /// returned stream and reads the answers from it.
-    pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
+    /// Connects a client on another machine, at this address: the caller writes the client's requests
+    /// to the returned stream and reads the answers from it.
+    pub fn connect_as(&self, who: &Identity, address: IpAddr) -> io::Result<UnixStream> {
         let (ours, theirs) = UnixStream::pair()?;
-        admit(&self.shared, theirs, Origin::Remote(who.clone()))?;
+        let origin = Origin::Remote(who.clone());
+        admit(&self.shared, theirs, (origin, Some(address)))?;
         Ok(ours)
     }
 
@@ -183,6 +185,12 @@ impl<I> Drop for Clients<I> {
 pub struct Answers<I>(Arc<Shared<I>>);
 
 impl<I> Answers<I> {
+    /// Where a client is, for the log: its address, `socket`, `inside`, or `gone`.
+    pub fn place(&self, client: u64) -> String {
+        let connection = lock(&self.0.places).get(client);
+        connection.map_or_else(|| "gone".to_owned(), |connection| connection.place())
+    }
+
     /// Answers a client's request. A client that has disconnected is no error; a client that does
     /// not read its answers is disconnected.
     pub fn send(&self, client: u64, number: u64, answer: Answer) {
@@ -261,7 +269,7 @@ fn advance<I: Send + 'static>(shared: &Arc<Shared<I>>) {
         let next = {
             let mut places = lock(&shared.places);
             let Some(stream) = places.next() else { return };
-            enter(shared, &mut places, stream, Origin::Socket)
+            enter(shared, &mut places, stream, (Origin::Socket, None))
         };
         let served = next.and_then(|(client, connection)| serve(shared, client, connection));
         if let Err(error) = served {
@@ -274,9 +282,9 @@ fn advance<I: Send + 'static>(shared: &Arc<Shared<I>>) {
 fn admit<I: Send + 'static>(
     shared: &Arc<Shared<I>>,
     stream: UnixStream,
-    origin: Origin,
+    from: (Origin, Option<IpAddr>),
 ) -> io::Result<u64> {
-    let (client, connection) = enter(shared, &mut lock(&shared.places), stream, origin)?;
+    let (client, connection) = enter(shared, &mut lock(&shared.places), stream, from)?;
     serve(shared, client, connection)
 }
 
@@ -285,11 +293,11 @@ fn enter<I>(
     shared: &Shared<I>,
     places: &mut Places,
     stream: UnixStream,
-    origin: Origin,
+    from: (Origin, Option<IpAddr>),
 ) -> io::Result<(u64, Arc<Connection>)> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(Duration::from_secs(CLIENT_WRITE_SECONDS_MAX)))?;
-    let connection = Arc::new(Connection::new(stream, origin));
+    let connection = Arc::new(Connection::new(stream, from));
     let client = shared.n_admitted.fetch_add(1, Ordering::Relaxed) + 1;
     let entered = places.enter(client, &connection);
     entered.map_err(io::Error::other)?;

@@ -201,6 +201,11 @@ impl<I> Inbox<I> {
         n_inputs < INBOX_INPUTS_MAX / 2 && state.bytes < INBOX_BYTES_MAX / 2
     }
 
+    /// The number of inputs that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().items.len()
+    }
+
     /// Wakes the core if it sleeps and has inputs.
     pub(crate) fn wake(&self) {
         self.0.wake(self.0.lock());

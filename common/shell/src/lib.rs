@@ -8,6 +8,7 @@
 //! [`limits`]. Read [`Runner`] and [`EffectHandler`] first, then [`Inbox`] and [`link()`]; [`quic`]
 //! and [`identity`] are for grids of several machines.
 
+pub mod audit;
 pub mod beat;
 pub mod clock;
 pub mod config;

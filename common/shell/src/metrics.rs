@@ -8,6 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use machine::Histogram;
+
+/// The beginning of each metric's name.
+const PREFIX: &str = "xavantes_";
+
 /// Bytes of a request that are read; a usual one has some hundred.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
@@ -17,48 +22,133 @@ const PIECES_MAX: usize = 16;
 /// Time for a piece of the request, and for sending the answer. Other requests wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Metrics at a moment.
+/// Metrics at a moment, in the text format of Prometheus (version 0.0.4).
+///
+/// A crate would write OpenMetrics, where the name of a counter differs from that of its samples;
+/// `promtool check metrics` and older scrapers do not take that.
 #[derive(Debug, Default)]
 pub struct Figures {
     text: String,
 }
 
+/// The samples of one metric, which differ by their labels.
+#[derive(Debug)]
+pub struct Family<'a> {
+    name: String,
+    text: &'a mut String,
+}
+
+/// Names and values of labels.
+pub type Labels<'a> = &'a [(&'a str, &'a str)];
+
 impl Figures {
-    /// Adds a counter. `name` has small letters and `_`, with the unit at its end.
+    /// Adds a counter. `name` has small letters and `_`, with the unit before `_total` at its end.
     pub fn counter(&mut self, name: &str, about: &str, value: u64) {
-        self.add("counter", name, about, &value.to_string());
+        self.counters(name, about).add(&[], value as f64);
     }
 
     /// Adds a gauge.
     pub fn gauge(&mut self, name: &str, about: &str, value: f64) {
-        self.add("gauge", name, about, &value.to_string());
+        self.gauges(name, about).add(&[], value);
     }
 
-    fn add(&mut self, kind: &str, name: &str, about: &str, value: &str) {
-        write!(
-            self.text,
-            "# HELP xavantes_{name} {about}\n# TYPE xavantes_{name} {kind}\nxavantes_{name} {value}\n"
-        )
-        .expect("a String takes every text");
+    /// Adds counters that differ by their labels.
+    pub fn counters(&mut self, name: &str, about: &str) -> Family<'_> {
+        self.family("counter", name, about)
+    }
+
+    /// Adds gauges that differ by their labels.
+    pub fn gauges(&mut self, name: &str, about: &str) -> Family<'_> {
+        self.family("gauge", name, about)
+    }
+
+    /// Adds a histogram whose values count in `unit`s of that in its name: 1e-6 for microseconds in
+    /// seconds.
+    pub fn histogram(&mut self, name: &str, about: &str, values: &Histogram, unit: f64) {
+        let mut family = self.family("histogram", name, about);
+        family.add_histogram(&[], values, unit);
+    }
+
+    /// Adds histograms that differ by their labels.
+    pub fn histograms(&mut self, name: &str, about: &str) -> Family<'_> {
+        self.family("histogram", name, about)
+    }
+
+    /// The text that is served.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn family(&mut self, kind: &str, name: &str, about: &str) -> Family<'_> {
+        let name = format!("{PREFIX}{name}");
+        put(
+            &mut self.text,
+            format_args!("# HELP {name} {about}\n# TYPE {name} {kind}\n"),
+        );
+        let text = &mut self.text;
+        Family { name, text }
     }
 
     /// Adds the resource use of this program.
     pub(crate) fn of_process(&mut self) {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let resident = status.lines().find_map(|line| {
-            let rest = line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB")?;
-            rest.trim().parse::<u64>().ok()
-        });
-        let bytes = resident.unwrap_or_default() * 1024;
-        self.gauge(
-            "memory_bytes",
-            "Resident memory of this daemon.",
-            bytes as f64,
-        );
+        let number = |key: &str| {
+            let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
+            let rest = rest.trim();
+            let digits = rest.strip_suffix("kB").unwrap_or(rest).trim();
+            digits.parse::<u64>().ok()
+        };
+        let bytes = number("VmRSS:").unwrap_or_default() * 1024;
+        let about = "Resident memory of this daemon.";
+        self.gauge("memory_bytes", about, bytes as f64);
+        let threads = number("Threads:").unwrap_or_default();
+        self.gauge("threads", "Threads of this daemon.", threads as f64);
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
-        self.gauge("cpu_seconds", "CPU time of this daemon.", seconds);
+        let about = "CPU time of this daemon since its start.";
+        self.counters("cpu_seconds_total", about).add(&[], seconds);
     }
+}
+
+impl Family<'_> {
+    /// Adds a sample. Each has other labels.
+    pub fn add(&mut self, labels: Labels<'_>, value: f64) {
+        self.sample("", labels, None, value);
+    }
+
+    /// Adds a histogram. `unit` is as in [`Figures::histogram`].
+    pub fn add_histogram(&mut self, labels: Labels<'_>, values: &Histogram, unit: f64) {
+        for (bound, n) in values.cumulative() {
+            // A bound is printed as it was written: 250 microseconds are 0.00025 seconds.
+            let bound = (bound as f64 * unit * 1e9).round() / 1e9;
+            self.sample("_bucket", labels, Some(&bound.to_string()), n as f64);
+        }
+        let count = values.count() as f64;
+        self.sample("_bucket", labels, Some("+Inf"), count);
+        self.sample("_sum", labels, None, values.sum() as f64 * unit);
+        self.sample("_count", labels, None, count);
+    }
+
+    fn sample(&mut self, suffix: &str, labels: Labels<'_>, bound: Option<&str>, value: f64) {
+        put(self.text, format_args!("{}{suffix}", self.name));
+        let labels = labels
+            .iter()
+            .copied()
+            .chain(bound.map(|bound| ("le", bound)));
+        let mut before = '{';
+        for (name, value) in labels {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let value = value.replace('\n', "\\n");
+            put(self.text, format_args!("{before}{name}=\"{value}\""));
+            before = ',';
+        }
+        let after = if before == ',' { "}" } else { "" };
+        put(self.text, format_args!("{after} {value}\n"));
+    }
+}
+
+fn put(text: &mut String, part: std::fmt::Arguments<'_>) {
+    text.write_fmt(part).expect("a String takes every text");
 }
 
 /// Serves the newest metrics on this machine.
@@ -157,39 +247,4 @@ fn write(stream: &mut TcpStream, status: &str, body: &str) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ask(board: &Board, request: &[u8]) -> String {
-        let mut stream = TcpStream::connect(board.address()).unwrap();
-        stream.write_all(request).unwrap();
-        let mut text = String::new();
-        // A request that is too long may be answered before it is read.
-        let _ = stream.read_to_string(&mut text);
-        text
-    }
-
-    #[test]
-    fn the_newest_figures_are_told_and_nothing_else() {
-        let board = Board::open(([127, 0, 0, 1], 0).into()).unwrap();
-        let mut figures = Figures::default();
-        figures.counter("links_total", "Links.", 3);
-        figures.gauge("load_cores", "Busy cores.", 0.5);
-        figures.of_process();
-        board.show(figures);
-        let text = ask(&board, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert!(text.starts_with("HTTP/1.0 200 OK\r\n"), "{text}");
-        let expected = "# HELP xavantes_links_total Links.\n# TYPE xavantes_links_total counter\n\
-                        xavantes_links_total 3\n# HELP xavantes_load_cores Busy cores.\n";
-        assert!(text.contains(expected), "{text}");
-        assert!(text.contains("\nxavantes_memory_bytes "), "{text}");
-        assert!(ask(&board, b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404"));
-        assert!(ask(&board, b"POST /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404"));
-        let long = vec![b'x'; REQUEST_BYTES_MAX + 1];
-        assert!(!ask(&board, &long).contains("200 OK"));
-        // A silent client does not block the thread for ever.
-        let silent = TcpStream::connect(board.address()).unwrap();
-        assert!(ask(&board, b"GET /metrics HTTP/1.0\r\n\r\n").contains("200 OK"));
-        drop(silent);
-    }
-}
+mod tests;

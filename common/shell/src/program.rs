@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use journal::durable;
-use model::Role;
+use model::{Mono, Role, Span};
 
 use crate::clock;
 use crate::config::{Config, ConfigError};
@@ -22,12 +22,16 @@ use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
 use crate::telemetry::{LogForm, log_as};
 
+mod figures;
 mod joining;
 
 pub use joining::{Joining, Kind, Setting, contact, grid_file, place};
 
 /// Interval at which a daemon polls what is not reported to it.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Interval at which metrics are made: short against that of a scraper, and rare enough to cost nothing.
+const SHOW_PERIOD: Span = Span::from_secs(1);
 
 /// The exit status for wrong arguments.
 const REFUSED: u8 = 2;
@@ -70,7 +74,7 @@ pub trait Service: Sized {
     }
     /// Statistics of the manager's loop.
     fn stats(&self) -> Stats;
-    /// Metrics beside those of every daemon.
+    /// Adds metrics beside those of every daemon. Called once a second, where somebody may read them.
     fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
     fn tick(&mut self) {}
@@ -290,14 +294,19 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     ));
     let board = place.metrics.map(Board::open).transpose();
     let board = board.map_err(|error| format!("could not show figures: {error}"))?;
+    let mut shown: Option<Mono> = None;
     loop {
         let signal = signals.next_within(TICK);
         match signal {
             Some(Signal::Interrupt | Signal::Terminate) => break,
             Some(Signal::HangUp) | None => service.tick(),
         }
-        if let Some(board) = &board {
-            board.show(figures(&service));
+        let now = clock::mono();
+        if let Some(board) = &board
+            && shown.is_none_or(|shown| now.since(shown) >= SHOW_PERIOD)
+        {
+            shown = Some(now);
+            board.show(figures::all(&service, &place.directory));
         }
         if service.wants_reload() || signal == Some(Signal::HangUp) {
             match reload(&service, &place) {
@@ -326,31 +335,6 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         Some(error) => Err(error.into()),
         None => Ok(stopped?),
     }
-}
-
-fn figures<S: Service>(service: &S) -> Figures {
-    let mut figures = Figures::default();
-    figures.of_process();
-    let counts = service.links().counts();
-    figures.gauge("links", "Links that stand.", counts.n_links as f64);
-    let about = "Links that came about.";
-    figures.counter("links_up_total", about, counts.n_up);
-    let about = "Connections that did not become links.";
-    figures.counter("links_failed_total", about, counts.n_failed);
-    let about = "Connections that have not greeted yet.";
-    figures.gauge("greetings", about, counts.n_greetings as f64);
-    let about = "Connections that ended for others before they greeted.";
-    figures.counter("crowded_out_total", about, counts.n_crowded_out);
-    let about = "Packets that belong to no connection.";
-    figures.counter("foreign_packets_total", about, counts.n_foreign_packets);
-    let stats = service.stats();
-    let about = "Messages and other inputs that the manager has taken.";
-    figures.counter("inputs_total", about, stats.n_inputs);
-    let flushes = stats.n_flushes_inline + stats.n_flushes_beside;
-    let about = "Flushes of the manager's journal.";
-    figures.counter("flushes_total", about, flushes);
-    service.figures(&mut figures);
-    figures
 }
 
 fn reload<S: Service>(service: &S, place: &DaemonConfig) -> Result<(), Box<dyn Error>> {

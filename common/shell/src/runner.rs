@@ -16,7 +16,6 @@
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -33,6 +32,11 @@ use crate::limits::{
     STEP_TIME_MAX,
 };
 use crate::store::{Committed, Flusher, Store, encode};
+
+mod counts;
+
+pub use counts::Stats;
+use counts::{Counts, add, note};
 
 /// The shortest time between two wake-ups, so that a deadline in the past does not keep the thread
 /// busy.
@@ -74,30 +78,6 @@ pub enum RunError {
     /// Its core or its effect handler panicked.
     #[error("could not go on after an error in the program: {0}")]
     Panicked(String),
-}
-
-/// Statistics of a loop since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Inputs stepped.
-    pub n_inputs: u64,
-    /// Batches closed.
-    pub n_batches: u64,
-    /// Flushes on the loop's own thread.
-    pub n_flushes_inline: u64,
-    /// Flushes by the flusher thread.
-    pub n_flushes_beside: u64,
-    /// Effects carried out.
-    pub n_effects: u64,
-}
-
-#[derive(Default)]
-struct Counts {
-    inputs: AtomicU64,
-    batches: AtomicU64,
-    flushes_inline: AtomicU64,
-    flushes_beside: AtomicU64,
-    effects: AtomicU64,
 }
 
 impl<M> Runner<M>
@@ -177,20 +157,7 @@ where
 
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
-        let Counts {
-            inputs,
-            batches,
-            flushes_inline,
-            flushes_beside,
-            effects,
-        } = &*self.counts;
-        Stats {
-            n_inputs: inputs.load(Ordering::Relaxed),
-            n_batches: batches.load(Ordering::Relaxed),
-            n_flushes_inline: flushes_inline.load(Ordering::Relaxed),
-            n_flushes_beside: flushes_beside.load(Ordering::Relaxed),
-            n_effects: effects.load(Ordering::Relaxed),
-        }
+        self.counts.stats(self.inbox.len())
     }
 
     /// Takes no more inputs, makes the stepped batches durable, carries out their effects, and
@@ -390,13 +357,14 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
 
     fn step(&mut self) {
         let now: Now = clock::now();
+        let mut n_urgent = 0;
         // A machine that has asked in time is not given up because this loop was late.
         for _ in 0..STEP_INPUTS_MAX {
             let Some(input) = self.inputs.pop_from(Lane::Urgent) else {
                 break;
             };
             self.drive.step(now, input);
-            add(&self.counts.inputs, 1);
+            n_urgent += 1;
         }
         if self.due().is_some_and(|due| due <= now.mono) {
             self.woken = now.mono;
@@ -420,7 +388,12 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
                 break;
             }
         }
+        n_inputs += n_urgent;
         add(&self.counts.inputs, n_inputs);
+        if n_inputs > 0 {
+            note(&self.counts.step_inputs, n_inputs as u64);
+        }
+        note(&self.counts.step_times, clock::mono().since(now.mono).0);
     }
 
     fn take_immediate(&mut self) {
@@ -461,14 +434,17 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
             return Ok(());
         };
         let is_small = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX;
+        note(&self.counts.flush_bytes, self.waiting_bytes as u64);
         self.waiting_bytes = 0;
         if is_small && self.inputs.is_empty() && self.receiver.is_empty() {
+            let begun = clock::mono();
             let result = journal.commit(&self.waiting);
             self.waiting.clear();
             add(&self.counts.flushes_inline, 1);
             return self.take_back(Committed {
                 journal,
                 number,
+                took: clock::mono().since(begun),
                 result,
             });
         }
@@ -482,8 +458,10 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         let Committed {
             journal,
             number,
+            took,
             result,
         } = committed;
+        note(&self.counts.flush_times, took.0);
         result.map_err(|error| RunError::Journal(Arc::new(error)))?;
         self.journal = Some(journal);
         self.n_flushed = number;
@@ -520,10 +498,6 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
             None => Ok(()),
         }
     }
-}
-
-fn add(count: &AtomicU64, n: usize) {
-    count.fetch_add(n as u64, Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::thread::JoinHandle;
 
 use journal::{CommitError, Journal, OpenError, Opened, Options, StreamKey};
 use machine::{Batch, Codec, History, Machine};
-use model::Bytes;
+use model::{Bytes, Span};
 use thiserror::Error;
 
+use crate::clock;
 use crate::inbox::Inbox;
 use crate::program::chain;
 
@@ -200,6 +201,8 @@ pub(crate) struct Committed {
     pub(crate) journal: Journal,
     /// All batches up to this number are durable, unless there was an error.
     pub(crate) number: u64,
+    /// The time that the flush took.
+    pub(crate) took: Span,
     pub(crate) result: Result<(), CommitError>,
 }
 
@@ -236,10 +239,12 @@ impl Flusher {
 fn flush_all<I>(given: &Receiver<(Journal, Vec<journal::Batch>)>, back: &Inbox<I>) {
     while let Ok((mut journal, batches)) = given.recv() {
         let number = batches.last().map_or(0, |batch| batch.number);
+        let begun = clock::mono();
         let result = journal.commit(&batches);
         back.give_back(Committed {
             journal,
             number,
+            took: clock::mono().since(begun),
             result,
         });
     }

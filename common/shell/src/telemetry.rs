@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 
-use crate::environment;
+use crate::{audit, environment};
 
 mod bounded;
 mod lines;
@@ -78,7 +78,7 @@ pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> 
     let told = || environment::text(FORM_VARIABLE).and_then(|word| LogForm::named(&word));
     let form = form.or_else(told).unwrap_or_default();
     let value = environment::text(VARIABLE).unwrap_or_else(|| LEVEL_DEFAULT.to_owned());
-    let filter = EnvFilter::try_new(&value).map_err(|error| TelemetryError::Filter {
+    let filter = filter(&value).map_err(|error| TelemetryError::Filter {
         value,
         reason: error.to_string(),
     })?;
@@ -101,6 +101,27 @@ pub fn log_as(path: &Path, form: Option<LogForm>) -> Result<(), TelemetryError> 
         }
     };
     Ok(())
+}
+
+/// The filter of these levels. Audit lines are kept whatever the level, unless it names them.
+fn filter(levels: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
+    let names_audit = levels.split(',').any(|one| {
+        let target = one.split('=').next().unwrap_or_default();
+        target.trim() == audit::TARGET
+    });
+    match names_audit {
+        true => EnvFilter::try_new(levels),
+        false => EnvFilter::try_new(format!("{levels},{}=info", audit::TARGET)),
+    }
+}
+
+#[test]
+fn audit_lines_are_kept_unless_they_are_named() {
+    let shown = |levels| filter(levels).unwrap().to_string();
+    assert_eq!(shown("warn"), "audit=info,warn");
+    assert_eq!(shown("shell=debug,error"), "audit=info,shell=debug,error");
+    assert_eq!(shown("audit=off,info"), "audit=off,info");
+    assert!(filter("no such level!=").is_err());
 }
 
 #[test]

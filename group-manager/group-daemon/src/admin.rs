@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use group_core::{GivenUp, Holder};
 use model::{Identity, ProcessId, Role, Span};
+use shell::audit::Audit;
 use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
 use shell::program;
 use shell::quic::RequestOrigin;
@@ -17,6 +18,7 @@ use wire::admin::{
 };
 
 use crate::Handle;
+use crate::audit::Asked;
 use crate::members::Members;
 
 /// The file of revocations, in a member's directory.
@@ -46,6 +48,8 @@ pub struct AdminServer {
     pub lack: Lack,
     /// Refused attempts to join.
     pub not_let_in: RefusalLog,
+    /// Who has changed what.
+    pub audit: Audit,
 }
 
 /// A response, or the reason of a refusal.
@@ -54,7 +58,14 @@ type Answer = Result<Response, Refused>;
 impl shell::quic::RequestHandler for AdminServer {
     fn answer(&mut self, origin: RequestOrigin<'_>, question: &[u8]) -> Vec<u8> {
         let told = match wire::decode::<Request>(question) {
-            Ok(ask) => self.tell(origin, ask),
+            Ok(ask) => {
+                let asked = Asked::of(&ask);
+                let told = self.tell(origin, ask);
+                if let Some(asked) = asked {
+                    asked.tell(&self.audit, origin, &told);
+                }
+                told
+            }
             Err(_) => Err(Refused::Unreadable),
         };
         wire::encode(&told.unwrap_or_else(Response::Refused))

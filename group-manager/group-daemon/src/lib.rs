@@ -5,6 +5,8 @@
 //! the program `xavantes-gm`.
 
 mod admin;
+mod audit;
+mod figures;
 mod issue;
 mod members;
 mod questions;
@@ -18,6 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
+use shell::metrics::Figures;
 use shell::{Damaged, EffectHandler, End, Peers, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::admin::Node;
@@ -29,6 +32,7 @@ pub use group_core::{HALF_LIFE, HOLDINGS_END_AFTER, Policy};
 pub use members::Members;
 pub use service::{Service, Settings};
 
+use crate::figures::Counts;
 use crate::questions::Questions;
 
 /// Settings of a group manager.
@@ -79,6 +83,7 @@ pub struct Handle {
     processes: Peers<FromGroup>,
     n_machines: AtomicU32,
     questions: Arc<Questions>,
+    counts: Arc<Counts>,
     aside: Option<SetAside>,
 }
 
@@ -98,7 +103,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes: Peers::new(),
         records,
         questions: Arc::default(),
+        counts: Arc::default(),
     };
+    let counts = Arc::clone(&handler.counts);
     let questions = Arc::clone(&handler.questions);
     let (machines, processes) = (handler.machines.clone(), handler.processes.clone());
     let (inbox, receiver) = shell::inbox();
@@ -123,6 +130,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         processes,
         n_machines: AtomicU32::new(0),
         questions,
+        counts,
         aside,
     })
 }
@@ -226,6 +234,15 @@ impl Handle {
         self.aside.as_ref()
     }
 
+    /// Adds its metrics. It asks the core; without an answer, those of machines are missing.
+    pub fn figures(&self, figures: &mut Figures) {
+        self.counts.show(figures);
+        if let Some((nodes, owners)) = self.nodes() {
+            figures::show_machines(figures, &nodes);
+            figures::show_owners(figures, owners.as_ref());
+        }
+    }
+
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
@@ -247,11 +264,13 @@ struct Handler {
     processes: Peers<FromGroup>,
     records: Option<RecordsCommitter>,
     questions: Arc<Questions>,
+    counts: Arc<Counts>,
 }
 
 impl EffectHandler<GroupManager> for Handler {
     fn carry_out(&mut self, effects: Vec<Effect>, _: &mut Vec<Input>) {
         for effect in effects {
+            self.counts.effect(&effect);
             match effect {
                 Effect::ToActivity(connection, message) => self.machines.send(connection, &message),
                 Effect::ToProcess(number, message) => self.processes.send(number, &message),

@@ -8,14 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{Bytes, Mono, Role, Span};
+use shell::audit::Audit;
 use shell::clock;
 use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
+use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, chain};
 use shell::quic::Links;
 use shell::{Numbers, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
+use crate::figures::show_members;
 use crate::issue;
 use crate::members::Members;
 use crate::{AdminServer, HALF_LIFE, HOLDINGS_END_AFTER, Handle, Policy};
@@ -156,6 +159,7 @@ impl program::Service for Service {
             members: Members::default(),
             lack: room.lack().clone(),
             not_let_in: RefusalLog::default(),
+            audit: Audit::default(),
         };
         let theirs = Arc::clone(&manager);
         let on_link = move |link: shell::quic::Link| match link.peer.role() {
@@ -195,6 +199,14 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.manager.figures(figures);
+        if let Some(registrar) = &self.registrar {
+            let registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
+            show_members(figures, &registrar, clock::wall());
+        }
     }
 
     fn tick(&mut self) {

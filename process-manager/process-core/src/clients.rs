@@ -6,6 +6,7 @@
 //! forgotten by a request.
 
 pub(crate) mod answers;
+mod deeds;
 mod forget;
 mod history;
 mod left;
@@ -37,6 +38,7 @@ use self::watch::Watchers;
 pub(crate) use history::history_forgotten;
 
 pub use answers::{expansions, status, submission, summaries};
+pub use deeds::{Action, Deed};
 pub use whole::why_process;
 pub use why::why;
 
@@ -106,6 +108,11 @@ impl Clients {
     /// The disk has room for these processes.
     pub(crate) fn set_room(&mut self, room: Room) {
         self.room = room;
+    }
+
+    /// The number of clients that watch.
+    pub(crate) fn n_watchers(&self) -> usize {
+        self.watchers.len()
     }
 
     /// A client has gone.

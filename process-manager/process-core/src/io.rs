@@ -7,7 +7,9 @@ use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
 
+use crate::clients::Deed;
 use crate::submission::{Caller, ClientId, Submission};
+use crate::tally::Measured;
 
 /// An input of a process manager.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub enum Input {
     Known(Vec<(Key, Record)>),
     /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
     HistoryForgotten(ForgetRequest, Result<(), String>),
+    /// Asks for metrics: [`Effect::Measured`].
+    Measure,
 }
 
 impl Input {
@@ -97,7 +101,8 @@ impl Input {
             | Input::Planned(_)
             | Input::Room(_)
             | Input::Known(_)
-            | Input::HistoryForgotten(..) => Lane::Peers,
+            | Input::HistoryForgotten(..)
+            | Input::Measure => Lane::Peers,
         }
     }
 }
@@ -142,6 +147,10 @@ pub enum Effect {
     /// Forget what [`Effect::Keep`] has kept under these names. Where a client has asked for it, it is told by
     /// [`Input::HistoryForgotten`] when that and all that was to be forgotten before is durable.
     Forget(Vec<Key>, Option<ForgetRequest>),
+    /// Tell the audit log of a change that a client has asked for.
+    Done(Box<Deed>),
+    /// The answer to [`Input::Measure`].
+    Measured(Box<Measured>),
 }
 
 /// The request of a client to forget what its activities took.

@@ -34,13 +34,14 @@ mod routes;
 mod step;
 mod stream;
 mod submission;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod timer;
 mod tree;
 mod turns;
 
-pub use clients::{expansions, status, submission, summaries, why, why_process};
+pub use clients::{Action, Deed, expansions, status, submission, summaries, why, why_process};
 pub use config::{Config, Quota};
 pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;
@@ -55,3 +56,4 @@ pub use record::{Event, Flow, LinkState, NodeState, Reused, SEMANTICS, Verdict};
 pub use retention::Retention;
 pub use stream::{Snapshot, State, Stream};
 pub use submission::{Caller, ClientId, Submission};
+pub use tally::{FAULTS, Measured, PROCESS_PHASES, SeenMarket, Tally, Verdicts};

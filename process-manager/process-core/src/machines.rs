@@ -109,6 +109,15 @@ impl Machines {
         !self.leaving.contains(&resource) && !self.is_suspect(resource)
     }
 
+    /// The numbers of machines that take work, are suspect and are draining.
+    pub(crate) fn n_by_state(&self) -> (u64, u64, u64) {
+        let linked = self.links.iter().filter(|(_, link)| link.is_up);
+        let trusted = linked.filter(|&(resource, _)| self.is_trusted(*resource));
+        let suspect = self.liveness.values().filter(|one| one.is_suspect);
+        let n = (trusted.count(), suspect.count(), self.leaving.len());
+        (n.0 as u64, n.1 as u64, n.2 as u64)
+    }
+
     /// Returns true if a machine is draining: its group wants it emptied.
     pub(crate) fn is_leaving(&self, resource: ResourceId) -> bool {
         self.leaving.contains(&resource)

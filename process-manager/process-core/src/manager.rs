@@ -9,8 +9,9 @@ use crate::limits;
 use crate::parts::Parts;
 use crate::process::chapters::Chapter;
 use crate::record::Event;
-use crate::step::{Ledger, Shared};
+use crate::step::Shared;
 use crate::stream::{Snapshot, State, Stream};
+use crate::tally::{Counter, Counting};
 
 /// A process manager's logic.
 ///
@@ -20,6 +21,7 @@ use crate::stream::{Snapshot, State, Stream};
 pub struct ProcessManager {
     pub(crate) shared: Shared,
     pub(crate) parts: Parts,
+    pub(crate) counter: Counter,
 }
 
 impl ProcessManager {
@@ -31,6 +33,7 @@ impl ProcessManager {
                 ..Shared::default()
             },
             parts: Parts::default(),
+            counter: Counter::default(),
         }
     }
 
@@ -92,13 +95,22 @@ impl Machine for ProcessManager {
     }
 
     fn step(&mut self, cx: &mut Context<'_, Self>, now: Now, input: Input) {
-        let step = &mut self.shared.step(cx, now);
+        if matches!(input, Input::Measure) {
+            let measured = self.measured(cx.states().iter().map(|(_, state)| state));
+            cx.effect(Effect::Measured(Box::new(measured)));
+            return;
+        }
+        let counter = &mut self.counter;
+        let mut counting = Counting { cx, counter, now };
+        let step = &mut self.shared.step(&mut counting, now);
         self.parts.take(step, input);
         self.parts.progress_all(step);
     }
 
     fn wake(&mut self, cx: &mut Context<'_, Self>, now: Now) {
-        let step = &mut self.shared.step(cx, now);
+        let counter = &mut self.counter;
+        let mut counting = Counting { cx, counter, now };
+        let step = &mut self.shared.step(&mut counting, now);
         // The others are due at once, after the inputs that have come meanwhile.
         for _ in 0..limits::TIMERS_A_STEP {
             let Some(timer) = step.timers.take_due(step.now.mono) else {
@@ -117,38 +129,14 @@ impl Machine for ProcessManager {
             }
         };
         self.shared.epoch = Epoch(before.0 + 1);
-        let step = &mut self.shared.step(cx, now);
+        let counter = &mut self.counter;
+        let mut counting = Counting { cx, counter, now };
+        let step = &mut self.shared.step(&mut counting, now);
         self.parts.resume(step);
         self.parts.progress_all(step);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
         self.shared.timers.next()
-    }
-}
-
-impl Ledger for Context<'_, ProcessManager> {
-    fn state(&self, stream: Stream) -> Option<&State> {
-        Context::state(self, stream)
-    }
-
-    fn states(&self) -> Box<dyn Iterator<Item = (Stream, &State)> + '_> {
-        Box::new(Context::states(self).iter())
-    }
-
-    fn record(&mut self, stream: Stream, event: Event) {
-        Context::record(self, stream, event);
-    }
-
-    fn effect(&mut self, effect: Effect) {
-        Context::effect(self, effect);
-    }
-
-    fn pack(&mut self, stream: Stream) {
-        Context::pack(self, stream);
-    }
-
-    fn forget(&mut self, stream: Stream) {
-        Context::forget(self, stream);
     }
 }

@@ -40,6 +40,7 @@ use crate::limits;
 use crate::process::Process;
 use crate::record::Rescheduled;
 use crate::step::Step;
+use crate::tally::SeenMarket;
 use crate::timer::Timer;
 
 use backfill::Backfill;
@@ -285,6 +286,21 @@ impl Market {
     /// Processes that have not given back all their slots.
     pub(crate) fn n_demands(&self) -> usize {
         self.demands.len()
+    }
+
+    /// Processes on their way to a plan, and slots, for metrics.
+    pub(crate) fn seen(&self) -> SeenMarket {
+        let (n_waiting, n_waiting_again) = self.queue.n_waiting();
+        let (slots_free, slots_used) = self.slots.sums();
+        SeenMarket {
+            n_waiting: n_waiting as u64,
+            n_waiting_again: n_waiting_again as u64,
+            n_planning: self.planning.len() as u64,
+            n_claiming: self.claims.n_processes() as u64,
+            n_releasing: self.releasing.len() as u64,
+            slots_free,
+            slots_used,
+        }
     }
 
     /// A process needs no plan any more.

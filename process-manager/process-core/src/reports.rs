@@ -13,6 +13,7 @@ use crate::machines::Told;
 use crate::observe::observe;
 use crate::parts::Parts;
 use crate::step::Step;
+use crate::tally::Noted;
 
 /// All attempts that a machine holds, as it has told them.
 struct Holding {
@@ -125,6 +126,7 @@ impl Parts {
     }
 
     fn on_started(&mut self, step: &mut Step<'_>, resource: ResourceId, started: &[Started]) {
+        step.cx.note(Noted::Started(started));
         self.market.watch_started(step, resource, started);
         let mut begun = self.attempts.on_started(step, resource, started);
         self.touch_all(begun.iter().copied());

@@ -59,6 +59,8 @@ impl Parts {
             Input::HistoryForgotten(request, result) => {
                 clients::history_forgotten(step, request, result);
             }
+            // The manager itself has answered it: no part counts.
+            Input::Measure => {}
         }
     }
 

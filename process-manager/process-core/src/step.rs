@@ -15,6 +15,7 @@ use crate::limits;
 use crate::process::Process;
 use crate::record::Event;
 use crate::stream::{State, Stream};
+use crate::tally::Noted;
 use crate::timer::Timer;
 
 /// The journal and the outbox, as parts see them.
@@ -31,6 +32,10 @@ pub(crate) trait Ledger {
     fn pack(&mut self, stream: Stream);
     /// Removes a stream with all its events.
     fn forget(&mut self, stream: Stream);
+    /// Counts for metrics what no event tells.
+    fn note(&mut self, noted: Noted<'_>) {
+        let _ = noted;
+    }
 }
 
 impl dyn Ledger + '_ {

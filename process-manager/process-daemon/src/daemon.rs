@@ -1,6 +1,7 @@
 //! Starting and stopping, and the interface of a process manager to its program.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,8 @@ use std::sync::Arc;
 use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, Submission};
 use schedule::SchedulerKind;
+use shell::audit::Audit;
+use shell::metrics::Figures;
 use shell::{
     Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Received, RunError,
     Runner, Stats,
@@ -18,6 +21,7 @@ use wire::client::{Answer, Submit};
 use wire::group::{FromGroup, ToGroup};
 
 use crate::effects::Handler;
+use crate::figures::Board;
 use crate::history_keeper::{HistoryKeeper, HistoryPlace};
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::planner::Planner;
@@ -78,6 +82,7 @@ pub struct Handle {
     machines: Peers<ToActivity, ResourceId>,
     numbers: Arc<MachineNumbers>,
     clients: Clients<Input>,
+    board: Arc<Board>,
 }
 
 /// Starts a process manager: opens its journal, lets the core resume, and then accepts clients.
@@ -108,13 +113,16 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     }
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();
+    let board: Arc<Board> = Arc::default();
     let handler = Handler {
         groups: groups.clone(),
         machines: machines.clone(),
         answers: clients.answers(),
-        planner: Planner::start(&inbox).map_err(StartError::Thread)?,
+        planner: Planner::start(&inbox, &board).map_err(StartError::Thread)?,
         numbers: Arc::clone(&numbers),
         history,
+        board: Arc::clone(&board),
+        audit: Audit::default(),
     };
     let runner = Runner::start(
         "process",
@@ -133,6 +141,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         machines,
         numbers,
         clients,
+        board,
     })
 }
 
@@ -216,15 +225,21 @@ impl Handle {
         })
     }
 
-    /// Connects a client on another machine with this identity: its requests are written to the
+    /// Connects a client on another machine with this identity and address: its requests are written to the
     /// stream, and its answers are read from it.
-    pub fn connect_as(&self, who: &Identity) -> io::Result<UnixStream> {
-        self.clients.connect_as(who)
+    pub fn connect_as(&self, who: &Identity, address: IpAddr) -> io::Result<UnixStream> {
+        self.clients.connect_as(who, address)
     }
 
     /// Sets the limits on new processes that follow from the free disk space.
     pub fn set_room(&self, room: Room) {
         self.runner.inbox().tell(Input::Room(room));
+    }
+
+    /// Adds its metrics as the core told them last, and asks it for the next ones.
+    pub fn figures(&self, figures: &mut Figures) {
+        self.board.show(figures);
+        self.runner.inbox().tell(Input::Measure);
     }
 
     /// Statistics of its loop.
@@ -241,6 +256,7 @@ impl Handle {
             machines,
             numbers: _,
             clients,
+            board: _,
         } = self;
         let result = runner.stop();
         groups.close();

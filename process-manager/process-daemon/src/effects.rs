@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use model::{GroupId, Mono, ResourceId};
-use process_core::{Effect, Input, ProcessManager};
+use process_core::{Action, Caller, Deed, Effect, Input, ProcessManager};
+use shell::audit::{self, Audit};
 use shell::{Answers, EffectHandler, Peers};
 use wire::attempt::ToActivity;
 use wire::group::ToGroup;
 
+use crate::figures::Board;
 use crate::history_keeper::HistoryKeeper;
 use crate::machine_numbers::MachineNumbers;
 use crate::planner::Planner;
@@ -20,6 +22,8 @@ pub(crate) struct Handler {
     pub(crate) planner: Planner,
     pub(crate) numbers: Arc<MachineNumbers>,
     pub(crate) history: HistoryKeeper,
+    pub(crate) board: Arc<Board>,
+    pub(crate) audit: Audit,
 }
 
 impl EffectHandler<ProcessManager> for Handler {
@@ -38,6 +42,8 @@ impl EffectHandler<ProcessManager> for Handler {
                 Effect::Plan(request) => self.planner.give(request),
                 Effect::Keep(remembered) => self.history.keep(*remembered),
                 Effect::Forget(keys, request) => self.history.forget(&keys, request, inputs),
+                Effect::Measured(measured) => self.board.measured(measured),
+                Effect::Done(deed) => self.tell(&deed),
                 Effect::Foreign(group, machine) => {
                     tracing::warn!(
                         %group,
@@ -70,5 +76,29 @@ impl EffectHandler<ProcessManager> for Handler {
         self.machines.reconnect(now);
         self.groups.reconnect(now);
         self.history.wake(now);
+    }
+}
+
+impl Handler {
+    /// Writes the audit line of a change that a client has asked for.
+    fn tell(&self, deed: &Deed) {
+        let by = match &deed.by {
+            Caller::Local => "local".to_owned(),
+            Caller::Holder(identity) => identity.to_string(),
+        };
+        let base = match deed.action {
+            Action::SubmitFrom(base) => Some(format!("from {base}")),
+            Action::Submit | Action::Cancel | Action::Forget | Action::ForgetHistory => None,
+        };
+        let process = deed.process.map(|process| process.to_string());
+        self.audit.tell(&audit::Deed {
+            action: deed.action.word(),
+            by: &by,
+            address: &self.answers.place(deed.client.0),
+            process: process.as_deref(),
+            owner: deed.owner.as_deref(),
+            subject: base.as_deref(),
+            refusal: deed.refusal.as_deref(),
+        });
     }
 }

@@ -5,6 +5,7 @@
 
 mod daemon;
 mod effects;
+mod figures;
 mod history_file;
 mod history_keeper;
 mod machine_numbers;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use process_core::{Input, PlanRequest};
-use shell::Inbox;
+use shell::{Inbox, clock};
+
+use crate::figures::Board;
 
 /// The thread and its queue. The core has at most one request for each of its processes
 /// ([`process_core::limits::PROCESSES_MAX`]), and a later one of a process replaces an earlier.
@@ -29,14 +31,17 @@ struct State {
 }
 
 impl Planner {
-    pub(crate) fn start(inbox: &Inbox<Input>) -> io::Result<Planner> {
+    pub(crate) fn start(inbox: &Inbox<Input>, board: &Arc<Board>) -> io::Result<Planner> {
         let shared: Arc<Shared> = Arc::default();
         let (theirs, inbox) = (Arc::clone(&shared), inbox.clone());
+        let board = Arc::clone(board);
         let thread = std::thread::Builder::new()
             .name("planner".to_owned())
             .spawn(move || {
                 while let Some(request) = theirs.take() {
+                    let begun = clock::mono();
                     let made = request.answer();
+                    board.planned(made.result.is_ok(), clock::mono().since(begun));
                     if let Err(refusal) = &made.result {
                         tracing::info!(process = %request.process, %refusal, "no plan");
                     }

@@ -10,6 +10,7 @@ use process_core::{Quota, Retention};
 use schedule::SchedulerKind;
 use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
+use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Link, Links};
 use shell::{Room, RunError, Stats, limits};
@@ -200,6 +201,10 @@ impl program::Service for Service {
         self.manager.stats()
     }
 
+    fn figures(&self, figures: &mut Figures) {
+        self.manager.figures(figures);
+    }
+
     fn tick(&mut self) {
         self.disk.look();
         let room = found(&self.disk);
@@ -254,7 +259,7 @@ fn accept(manager: &Handle, group: GroupId, link: Link) {
                 link.refuse(Refusal::Number);
             }
         }
-        (Role::User | Role::Admin, _) => match manager.connect_as(&link.peer) {
+        (Role::User | Role::Admin, _) => match manager.connect_as(&link.peer, link.address) {
             Ok(stream) => link.carry(stream),
             Err(error) => {
                 tracing::warn!(peer = %link.peer, %error, "a client was not admitted");

@@ -23,6 +23,7 @@ mod limits;
 mod logs;
 mod many;
 mod member;
+mod metrics;
 mod namespaces;
 mod private;
 mod relay;

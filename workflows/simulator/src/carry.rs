@@ -224,7 +224,10 @@ impl Sim {
                     self.answers(client, number, answer);
                 }
                 // Its machines are who they are.
-                process_core::Effect::Registered(..) | process_core::Effect::Foreign(..) => {}
+                process_core::Effect::Registered(..)
+                | process_core::Effect::Foreign(..)
+                | process_core::Effect::Done(_)
+                | process_core::Effect::Measured(_) => {}
                 process_core::Effect::Keep(remembered) => {
                     let kept = self.stores.histories.entry(manager).or_default();
                     kept.insert(remembered.key, remembered.record);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::net::Shutdown;
+use std::net::{IpAddr, Shutdown};
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -29,6 +29,8 @@ pub(super) enum Origin {
 pub(super) struct Connection {
     pub(super) stream: UnixStream,
     pub(super) origin: Origin,
+    /// The address of a client on another machine.
+    address: Option<IpAddr>,
     state: Mutex<Traffic>,
     changed: Condvar,
 }
@@ -56,10 +58,14 @@ pub(super) fn write_all(connection: &Connection) {
 }
 
 impl Connection {
-    pub(super) fn new(stream: UnixStream, origin: Origin) -> Connection {
+    pub(super) fn new(
+        stream: UnixStream,
+        (origin, address): (Origin, Option<IpAddr>),
+    ) -> Connection {
         Connection {
             stream,
             origin,
+            address,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -70,6 +76,16 @@ impl Connection {
         match &self.origin {
             Origin::Remote(who) => Some(who),
             Origin::Inside | Origin::Socket => None,
+        }
+    }
+
+    /// Where the client is, for the log.
+    pub(super) fn place(&self) -> String {
+        match (&self.origin, self.address) {
+            (Origin::Inside, _) => "inside".to_owned(),
+            (Origin::Socket, _) => "socket".to_owned(),
+            (Origin::Remote(_), Some(address)) => address.to_string(),
+            (Origin::Remote(_), None) => "elsewhere".to_owned(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::issued::{IssuedCertificates, IssuedError, Origin, Signed, owns};
 use super::lock::{Lock, Stamp};
 use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError, Revoked};
-use super::token::{JoinToken, Terms, TokenError, TokenId, Tokens, TokensError};
+use super::token::{JoinToken, Terms, TokenCounts, TokenError, TokenId, Tokens, TokensError};
 
 /// Default validity of a certificate. Members renew theirs when two thirds of it are over.
 pub const CERTIFICATE_LIFE: Span = Span::from_secs(90 * 86_400);
@@ -369,6 +369,11 @@ impl Registrar {
     /// The revoked certificates.
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
+    }
+
+    /// The numbers of join tokens.
+    pub fn token_counts(&self) -> TokenCounts {
+        self.tokens.counts()
     }
 
     /// The certificates that are valid at this time.

@@ -227,6 +227,15 @@ pub struct Tokens {
     directory: PathBuf,
 }
 
+/// Numbers of tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenCounts {
+    /// Tokens that wait to be used. Expired ones are among them until they are removed.
+    pub n_open: usize,
+    /// Tokens that were used and are not removed yet.
+    pub n_used: usize,
+}
+
 /// The terms under which a token admits a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
@@ -344,6 +353,19 @@ impl Tokens {
             }
         }
         Ok(())
+    }
+
+    /// The numbers of tokens that wait to be used, and that were used and are not removed yet.
+    pub fn counts(&self) -> TokenCounts {
+        let mut counts = TokenCounts::default();
+        let entries = fs::read_dir(&self.directory).into_iter().flatten();
+        for entry in entries.flatten() {
+            match entry.path().extension() {
+                Some(_) => counts.n_used += 1,
+                None => counts.n_open += 1,
+            }
+        }
+        counts
     }
 
     fn path(&self, id: TokenId) -> PathBuf {

@@ -1,6 +1,7 @@
 //! One link: from the greeting until its end.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,6 +30,8 @@ pub struct Link {
     pub hello: Hello,
     /// The version of the messages.
     pub protocol: u16,
+    /// The address of the peer when the link came up.
+    pub address: IpAddr,
     joint: oneshot::Sender<Joint>,
 }
 
@@ -94,6 +97,7 @@ pub(super) async fn live(
         peer: peer.clone(),
         hello: greeted.hello.clone(),
         protocol: greeted.protocol,
+        address: greeted.connection.remote_address().ip().to_canonical(),
         joint,
     }));
     let error = match timeout(duration(LINK_GREETING_MAX), joined).await {

@@ -1,5 +1,6 @@
 //! The thread that serves all links of a program, and the program's interface to it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use model::{Identity, ResourceId, Role};
+use model::{Identity, ResourceId, Role, Wall};
 use quinn::{ClientConfig, Connecting, Endpoint};
 use thiserror::Error;
 use tokio::runtime::{Builder, Handle};
@@ -130,10 +131,14 @@ pub struct Kept {
 }
 
 /// Statistics of links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Number of established links.
     pub n_links: usize,
+    /// The same, by the role of the peer.
+    pub by_role: BTreeMap<Role, usize>,
+    /// When the own certificate ends.
+    pub certificate_until: Wall,
     /// Connections that have not greeted yet, and those of peers that want to join.
     pub n_greetings: usize,
     /// Links established since the start.
@@ -166,6 +171,8 @@ pub(super) struct Present {
     pub(super) revocations: Arc<Revocations>,
     pub(super) me: Identity,
     pub(super) hello: Hello,
+    /// When the own certificate ends.
+    until: Wall,
 }
 
 impl Links {
@@ -211,6 +218,7 @@ impl Links {
                 revocations: Arc::clone(config.credentials.revocations()),
                 me,
                 hello,
+                until: config.credentials.certificate().not_after,
             }),
             admission: Admission::new(),
             n_up: AtomicU64::new(0),
@@ -299,6 +307,7 @@ impl Links {
             now.client = client_config(&trust);
             now.request_config = request_client::client_config(request_config);
             now.revocations = Arc::clone(credentials.revocations());
+            now.until = credentials.certificate().not_after;
             now.endpoint.set_server_config(Some(server_config(&trust)));
         }
         let revocations = credentials.revocations();
@@ -310,8 +319,11 @@ impl Links {
     /// Statistics of links.
     pub fn counts(&self) -> LinkCounts {
         let shared = &self.shared;
+        let by_role = shared.registry.n_by_role();
         LinkCounts {
-            n_links: shared.registry.n_links(),
+            n_links: by_role.values().sum(),
+            by_role,
+            certificate_until: shared.now().until,
             n_greetings: shared.admission.len(),
             n_up: shared.n_up.load(Ordering::Relaxed),
             n_failed: shared.n_failed.load(Ordering::Relaxed),

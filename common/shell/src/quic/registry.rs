@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use model::{Epoch, Identity};
+use model::{Epoch, Identity, Role};
 use quinn::{Connection, Side};
 use tokio::sync::Notify;
 use wire::hello::Refusal;
@@ -126,6 +126,15 @@ impl Registry {
 
     pub(super) fn n_links(&self) -> usize {
         self.lock().entries.len()
+    }
+
+    /// The number of links by the role of the peer.
+    pub(super) fn n_by_role(&self) -> BTreeMap<Role, usize> {
+        let mut by_role = BTreeMap::new();
+        for entry in self.lock().entries.values() {
+            *by_role.entry(entry.identity.role()).or_default() += 1;
+        }
+        by_role
     }
 
     fn put(self: &Arc<Registry>, state: &mut State, greeted: &Greeted) -> LinkRegistration {

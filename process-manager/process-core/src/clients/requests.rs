@@ -5,6 +5,7 @@ use model::{AttemptId, Bytes, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
+use super::deeds::{Action, reason, tell_deed};
 use super::history::{forget_history, page};
 use super::whole::answer_why_process;
 use super::why::answer_why;
@@ -27,6 +28,9 @@ impl Clients {
         (caller, request): (Caller, Request),
     ) -> Option<Consequence> {
         if let Some(refusal) = refusal(step, &caller, &request) {
+            if let Some(deed) = deed(&request) {
+                tell_deed(step, (asking, caller), deed, (None, reason(&refusal)));
+            }
             tell(step, asking, refusal);
             return None;
         }
@@ -37,8 +41,14 @@ impl Clients {
             }
             // Checked submissions have an input of their own, since they need more than clients.
             Request::Foresee(_) => Some(refused("it was not checked")),
-            Request::Forget(id) => return self.on_forget(step, asking, id),
-            Request::Cancel(id) => Some(cancel(step, shown, id)),
+            Request::Forget(id) => return self.on_forget(step, (asking, caller), id),
+            Request::Cancel(id) => {
+                let owner = step.cx.owner(id).flatten().map(str::to_owned);
+                let answer = cancel(step, shown, id);
+                let (deed, told) = ((Action::Cancel, Some(id)), (owner, reason(&answer)));
+                tell_deed(step, (asking, caller), deed, told);
+                Some(answer)
+            }
             Request::Watch(id) => {
                 self.watch(step, shown, asking, id);
                 None
@@ -65,6 +75,8 @@ impl Clients {
             }
             Request::ForgetHistory(definition) => {
                 forget_history(step, asking, &caller, definition.as_deref());
+                let (deed, owner) = ((Action::ForgetHistory, None), caller.owner());
+                tell_deed(step, (asking, caller), deed, (owner, None));
                 None
             }
         };
@@ -82,10 +94,20 @@ impl Clients {
         submission: Submission,
     ) -> Option<Consequence> {
         let id = submission.key.process();
+        let by = submission.caller.clone();
+        let action = submission.base.map_or(Action::Submit, Action::SubmitFrom);
+        // Their texts may have inputs in them.
+        let n_problems = submission.checked.as_ref().err().map(Vec::len);
         let (answer, consequence) = match self.submit(step, submission) {
             Ok(()) => (Answer::Submitted(id), Some(Consequence::Founded(id))),
             Err(answer) => (answer, None),
         };
+        // A repeat of what was done is none.
+        if consequence.is_some() || !matches!(answer, Answer::Submitted(_)) {
+            let why = n_problems.map(|n| format!("its definition or inputs have {n} problems"));
+            let told = (by.owner(), why.or_else(|| reason(&answer)));
+            tell_deed(step, (asking, by), (action, Some(id)), told);
+        }
         tell(step, asking, answer);
         consequence
     }
@@ -93,13 +115,16 @@ impl Clients {
     fn on_forget(
         &mut self,
         step: &mut Step<'_>,
-        asking: Asking,
+        (asking, by): (Asking, Caller),
         id: ProcessId,
     ) -> Option<Consequence> {
+        let owner = step.cx.owner(id).flatten().map(str::to_owned);
         let (answer, consequence) = match self.forget(step, id) {
             Ok(()) => (Answer::Forgotten(id), Some(Consequence::Forgotten(id))),
             Err(answer) => (answer, None),
         };
+        let (deed, told) = ((Action::Forget, Some(id)), (owner, reason(&answer)));
+        tell_deed(step, (asking, by), deed, told);
         tell(step, asking, answer);
         consequence
     }
@@ -196,6 +221,27 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
         return Some(Answer::Unknown(id));
     }
     step.cx.held(id).filter(|_| needs_more).map(Held::refusal)
+}
+
+/// The change that a request asks for; none where it only reads.
+fn deed(request: &Request) -> Option<(Action, Option<ProcessId>)> {
+    match request {
+        Request::Cancel(id) => Some((Action::Cancel, Some(*id))),
+        Request::Forget(id) => Some((Action::Forget, Some(*id))),
+        Request::ForgetHistory(_) => Some((Action::ForgetHistory, None)),
+        Request::Submit(_)
+        | Request::Foresee(_)
+        | Request::List
+        | Request::Machines
+        | Request::History { .. }
+        | Request::Watch(_)
+        | Request::Status(_)
+        | Request::Submission(_)
+        | Request::Why { .. }
+        | Request::WhyProcess(_)
+        | Request::Tail(_)
+        | Request::Log { .. } => None,
+    }
 }
 
 /// Checks that outcomes can be taken from the base of a submission.

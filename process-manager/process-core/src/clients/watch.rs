@@ -32,6 +32,11 @@ struct Watcher {
 }
 
 impl Watchers {
+    /// Clients that watch, counted once a process.
+    pub(super) fn len(&self) -> usize {
+        self.by_asking.len()
+    }
+
     fn insert(&mut self, asking: Asking, watcher: Watcher) {
         let same = self.by_process.entry(watcher.process).or_default();
         same.insert(asking);

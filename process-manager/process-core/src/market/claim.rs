@@ -70,6 +70,11 @@ impl Claim {
 }
 
 impl Claims {
+    /// Processes with claims that are not answered.
+    pub(super) fn n_processes(&self) -> usize {
+        self.by_process.len()
+    }
+
     /// A claim is sent. One that is sent while the group has not answered another yields to a plan
     /// without this group as soon as it is overdue: its process was planned on a guess that the group
     /// answers.

@@ -126,6 +126,12 @@ impl Queue {
         self.again.iter().chain(&self.holders).copied()
     }
 
+    /// The numbers of processes that want their first plan and that want another.
+    pub(super) fn n_waiting(&self) -> (usize, usize) {
+        let first = self.first.turns().count() + self.absent.len();
+        (first, self.again.len() + self.tried.len())
+    }
+
     /// Returns true if no process waits for a plan.
     pub(super) fn is_empty(&self) -> bool {
         self.first.turns().next().is_none()

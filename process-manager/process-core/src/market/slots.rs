@@ -146,6 +146,13 @@ impl Slots {
         self.machines.get(&resource).map_or(0, OnMachine::free)
     }
 
+    /// Slots that may be claimed on all machines, and those that processes hold or have claimed.
+    pub(super) fn sums(&self) -> (u64, u64) {
+        let free = self.machines.values().map(|on| u64::from(on.free())).sum();
+        let used = self.machines.values().map(|on| on.used).sum();
+        (free, used)
+    }
+
     /// Machines with slots that may be claimed, in their order.
     pub(super) fn open(&self) -> impl Iterator<Item = ResourceId> {
         self.open.iter().copied()

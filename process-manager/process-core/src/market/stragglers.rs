@@ -13,6 +13,7 @@ use crate::process::Process;
 use crate::record::{Event, Replanned};
 use crate::step::Step;
 use crate::stream::Stream;
+use crate::tally::Noted;
 
 impl Market {
     /// Plans stragglers elsewhere, of activities that run and have run for so long. Returns their attempts, to be
@@ -43,6 +44,7 @@ impl Market {
             if matches!(stage, Some(Stage::Settled)) {
                 let expected = Span::from_seconds_up(expected);
                 plan_at(step, id, activity, to, expected);
+                step.cx.note(Noted::Straggler);
                 planned.push((from, attempt));
             } else {
                 // A plan that is being made counts on it.

@@ -118,6 +118,11 @@ impl Process {
         out.map(|(&key, &resource)| (resource, self.attempt(key)))
     }
 
+    /// The number of attempts that are out.
+    pub(crate) fn n_out(&self) -> usize {
+        self.index.out.len()
+    }
+
     /// The attempts that are out at a machine.
     pub(crate) fn out_at(&self, resource: ResourceId) -> impl Iterator<Item = AttemptId> {
         let out = self.index.out_at.get(&resource).into_iter().flatten();

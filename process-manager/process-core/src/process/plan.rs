@@ -64,6 +64,13 @@ impl Process {
         again.collect()
     }
 
+    /// The time since its first plan was put in force in thousandths of the planned duration; none where no
+    /// duration was planned.
+    pub(crate) fn per_mille_of_plan(&self, now: Wall) -> Option<u64> {
+        let planned = self.state.planned.filter(|planned| planned.0 > 0)?;
+        Some(self.since_planned(now).0.saturating_mul(1_000) / planned.0)
+    }
+
     /// The time since its first plan was put in force.
     pub(crate) fn since_planned(&self, now: Wall) -> Span {
         now.since(self.state.planned_from.unwrap_or(self.submitted))

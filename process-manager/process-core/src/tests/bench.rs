@@ -97,6 +97,10 @@ pub(super) struct Bench {
     pub(super) planned_by: Vec<schedule::SchedulerKind>,
     /// The processes that they were for.
     pub(super) planned_for: Vec<model::ProcessId>,
+    /// Changes that the audit log was told of.
+    pub(super) deeds: Vec<crate::Deed>,
+    /// The metrics that were asked for last.
+    pub(super) measured: Option<Box<crate::Measured>>,
 }
 
 pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
@@ -173,6 +177,8 @@ impl Bench {
             returns_lost: false,
             planned_by: Vec::new(),
             planned_for: Vec::new(),
+            deeds: Vec::new(),
+            measured: None,
         };
         bench.connect();
         bench

@@ -167,7 +167,9 @@ impl World {
             | Effect::Registered(..)
             | Effect::Foreign(..)
             | Effect::Keep(_)
-            | Effect::Forget(..) => None,
+            | Effect::Forget(..)
+            | Effect::Done(_)
+            | Effect::Measured(_) => None,
         }
     }
 

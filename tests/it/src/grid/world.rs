@@ -1,7 +1,8 @@
 //! A grid on loopback: the real daemons with certificates that were laid out beforehand, and users.
 
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -52,6 +53,8 @@ struct Ground {
     of_ams: String,
     /// True if each machine can be cut off.
     has_ways: bool,
+    /// True if all daemons serve metrics, and the group manager has the authority.
+    has_metrics: bool,
 }
 
 impl World {
@@ -131,6 +134,17 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with a process manager and machines, all of which serve metrics and log in JSON. The group
+    /// manager has the authority.
+    pub(super) fn with_metrics(n_ams: usize) -> World {
+        let has_metrics = true;
+        let ground = Ground {
+            has_metrics,
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager whose leases are short and two machines, which hold commands in this way
     /// and can be cut off.
     pub(super) fn for_fencing(containment: &str) -> World {
@@ -168,6 +182,7 @@ impl World {
             has_store,
             of_ams,
             has_ways,
+            has_metrics,
         } = ground;
         let sandbox = Sandbox::new();
         if accounts.is_some() {
@@ -190,9 +205,18 @@ impl World {
                 disks.extend(Disk::mount(&state, mebibytes));
             }
             identity(&authority, role, &name, &home.join("identity"));
-            let text = format!(
+            let mut text = format!(
                 "directory = \"state\"\nidentity = \"identity\"\nlisten = \"127.0.0.1:0\"\n{settings}"
             );
+            if has_metrics {
+                let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+                let port = port.unwrap();
+                text.push_str(&format!("metrics = \"{port}\"\nlog = \"json\"\n"));
+            }
+            if has_metrics && role == Role::Gm {
+                authority.save(&home.join("authority")).unwrap();
+                text.push_str("authority = \"authority\"\n");
+            }
             fs::write(home.join("config.toml"), text).unwrap();
             Member::start(role, &name, &home)
         };
@@ -354,6 +378,23 @@ impl World {
     /// The state directory of a machine's activity manager.
     pub(super) fn state_of_machine(&self, index: usize) -> PathBuf {
         self.ams[index].home.join("state")
+    }
+
+    /// What the daemon of a role serves to Prometheus.
+    pub(super) fn metrics_of(&self, role: Role) -> String {
+        let home = self.state_of(role).parent().unwrap().to_owned();
+        let config = fs::read_to_string(home.join("config.toml")).unwrap();
+        let address = config.lines().find_map(|line| {
+            let address = line.strip_prefix("metrics = ")?;
+            Some(address.trim_matches('"').to_owned())
+        });
+        let mut stream = TcpStream::connect(address.unwrap()).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.0 200 OK"), "{head}");
+        body.to_owned()
     }
 
     /// The state directory of a manager.

@@ -11,6 +11,9 @@ use crate::client::{Client, ClientError};
 use crate::clients::{ClientInputs, Clients};
 use crate::limits::{REMOTE_CONNECTIONS_EACH_MAX, REMOTE_MESSAGE_BYTES_MAX};
 
+/// The address of clients.
+const HERE: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
 enum Input {
     Asked(u64, Option<Identity>, u64, Request),
     Gone,
@@ -59,7 +62,7 @@ impl Manager {
         let clients = Arc::clone(&self.clients);
         let links = Links::bind(config, move |event| {
             if let Event::Up(link) = event {
-                match clients.get().unwrap().connect_as(&link.peer) {
+                match clients.get().unwrap().connect_as(&link.peer, link.address) {
                     Ok(stream) => link.carry(stream),
                     Err(_) => link.refuse(wire::hello::Refusal::Full),
                 }
@@ -241,14 +244,14 @@ fn one_user_takes_no_places_of_others() {
     let clients = manager.clients.get().unwrap();
     let [ana, ben] = [2, 3].map(|n| group.member(Role::User, n).identity().clone());
     let mut remote: Vec<_> = (0..REMOTE_CONNECTIONS_EACH_MAX)
-        .map(|_| clients.connect_as(&ana).unwrap())
+        .map(|_| clients.connect_as(&ana, HERE).unwrap())
         .collect();
-    let refused = clients.connect_as(&ana).unwrap_err().to_string();
+    let refused = clients.connect_as(&ana, HERE).unwrap_err().to_string();
     assert_eq!(
         refused,
         format!("xav://grid/lab/user/n2 has {REMOTE_CONNECTIONS_EACH_MAX} connections")
     );
-    remote.push(clients.connect_as(&ben).unwrap());
+    remote.push(clients.connect_as(&ben, HERE).unwrap());
     assert!(clients.join().is_ok());
 }
 
@@ -258,7 +261,7 @@ fn a_remote_request_that_is_too_long_ends_its_own_connection() {
     let mut manager = Manager::new(&group);
     let clients = Arc::clone(&manager.clients);
     let ana = group.member(Role::User, 2).identity().clone();
-    let mut stream = clients.get().unwrap().connect_as(&ana).unwrap();
+    let mut stream = clients.get().unwrap().connect_as(&ana, HERE).unwrap();
     let mut neighbour = manager.dial(&group, 2).unwrap();
     let bytes = u32::try_from(REMOTE_MESSAGE_BYTES_MAX + 1).unwrap();
     stream.write_all(&bytes.to_le_bytes()).unwrap();

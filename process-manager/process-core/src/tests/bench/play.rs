@@ -266,6 +266,8 @@ impl Bench {
             }
             Effect::ToActivity(_, ToActivity::Tail(_) | ToActivity::ReadLog(_)) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
+            Effect::Done(deed) => self.deeds.push(*deed),
+            Effect::Measured(measured) => self.measured = Some(measured),
             Effect::Registered(..) | Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {
             }
             Effect::Plan(request) => {

@@ -162,7 +162,9 @@ impl World {
             | Effect::Answer { .. }
             | Effect::Registered(..)
             | Effect::Keep(_)
-            | Effect::Forget(..) => {}
+            | Effect::Forget(..)
+            | Effect::Done(_)
+            | Effect::Measured(_) => {}
         }
     }
 

@@ -232,7 +232,11 @@ impl Stage {
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
             Effect::Answer { .. } => {}
-            Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {}
+            Effect::Foreign(..)
+            | Effect::Keep(_)
+            | Effect::Forget(..)
+            | Effect::Done(_)
+            | Effect::Measured(_) => {}
             Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
                 self.give(Input::Planned(Box::new(request.answer())));
