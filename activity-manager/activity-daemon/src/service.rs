@@ -15,7 +15,7 @@ use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Links, LinksError};
-use shell::{Numbers, RunError, Stats, limits};
+use shell::{Numbers, Pulse, RunError, Stats, limits};
 use wire::admin::Load;
 use wire::hello::Refusal;
 
@@ -335,6 +335,10 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn figures(&self, figures: &mut Figures) {

@@ -15,11 +15,13 @@ use model::Role;
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
+use crate::inbox::Pulse;
 use crate::metrics::{Board, Figures};
 use crate::quic::{Event, Link, LinkConfig, LinkEpoch, Links, LinksError, RequestHandler};
 use crate::refusal_log::{RefusalLine, RefusalLog};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
+use crate::supervision::Supervision;
 use crate::telemetry::{LogForm, log_as};
 
 mod joining;
@@ -70,6 +72,8 @@ pub trait Service: Sized {
     }
     /// Statistics of the manager's loop.
     fn stats(&self) -> Stats;
+    /// What is seen of the manager's loop now.
+    fn pulse(&self) -> Pulse;
     /// Metrics beside those of every daemon.
     fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
@@ -290,12 +294,14 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     ));
     let board = place.metrics.map(Board::open).transpose();
     let board = board.map_err(|error| format!("could not show figures: {error}"))?;
+    let mut supervision = Supervision::begin(&status(&service), clock::mono());
     loop {
         let signal = signals.next_within(TICK);
         match signal {
             Some(Signal::Interrupt | Signal::Terminate) => break,
             Some(Signal::HangUp) | None => service.tick(),
         }
+        supervision.look(service.pulse(), || status(&service), clock::mono());
         if let Some(board) = &board {
             board.show(figures(&service));
         }
@@ -317,6 +323,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     tracing::info!("stopping");
+    supervision.end();
     let stopped = service.stop();
     let trouble = trouble
         .lock()
@@ -326,6 +333,13 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         Some(error) => Err(error.into()),
         None => Ok(stopped?),
     }
+}
+
+/// The line that `systemctl status` shows of a daemon.
+fn status<S: Service>(service: &S) -> String {
+    let (links, version) = (service.links(), env!("CARGO_PKG_VERSION"));
+    let n_links = links.counts().n_links;
+    format!("{version} listens on {}, {n_links} links", links.address())
 }
 
 fn figures<S: Service>(service: &S) -> Figures {

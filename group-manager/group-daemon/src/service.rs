@@ -13,7 +13,7 @@ use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
 use shell::program::{self, DaemonConfig, Failed, chain};
 use shell::quic::Links;
-use shell::{Numbers, RefusalLog, Room, RunError, Stats};
+use shell::{Numbers, Pulse, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
 use crate::issue;
@@ -195,6 +195,10 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn tick(&mut self) {

@@ -9,8 +9,8 @@ use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span}
 use process_core::{Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, Submission};
 use schedule::SchedulerKind;
 use shell::{
-    Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Received, RunError,
-    Runner, Stats,
+    Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Pulse, Received,
+    RunError, Runner, Stats,
 };
 use thiserror::Error;
 use wire::attempt::{FromActivity, ToActivity};
@@ -230,6 +230,11 @@ impl Handle {
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// What is seen of its loop now.
+    pub fn pulse(&self) -> Pulse {
+        self.runner.pulse()
     }
 
     /// Makes pending events durable and carries out their effects, and ends. Clients are

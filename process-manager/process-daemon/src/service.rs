@@ -12,7 +12,7 @@ use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Link, Links};
-use shell::{Room, RunError, Stats, limits};
+use shell::{Pulse, Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
 
@@ -198,6 +198,10 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn tick(&mut self) {

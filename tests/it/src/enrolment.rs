@@ -2,6 +2,7 @@
 //! who is not let in.
 
 mod holders;
+mod tokens;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

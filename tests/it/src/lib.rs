@@ -90,6 +90,8 @@ mod samples;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]
+mod services;
+#[cfg(test)]
 mod status_and_interrupts;
 mod wait;
 #[cfg(test)]

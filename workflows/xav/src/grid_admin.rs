@@ -31,6 +31,8 @@ pub(crate) fn grid(command: &Grid) -> Outcome {
 pub(crate) fn token(command: &Token) -> Outcome {
     match command {
         Token::Create(create) => token::create(create),
+        Token::List(list) => token::list(list),
+        Token::Cancel(cancel) => token::cancel(cancel),
     }
 }
 

@@ -67,6 +67,24 @@ pub(crate) struct Join {
 pub(crate) enum Token {
     /// Print a token by which a machine, a manager or a user joins once
     Create(Create),
+    /// List the tokens that can be used
+    List(List),
+    /// Have a token admit nobody any more, at once
+    Cancel(Cancel),
+}
+
+/// `xav token cancel`
+#[derive(Args, Debug)]
+pub(crate) struct Cancel {
+    /// Its ID or the beginning of it, as `xav token list` shows; or the token itself, or `-` to read that from
+    /// standard input
+    #[arg(value_name = "ID|TOKEN")]
+    pub(crate) what: String,
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `xav token create`
@@ -201,6 +219,8 @@ impl Token {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Token::Create(create) => create.json,
+            Token::List(list) => list.json,
+            Token::Cancel(cancel) => cancel.json,
         }
     }
 }
