@@ -98,6 +98,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The group manager that it dials.
+    pub fn group_manager(&self) -> &PeerAddress {
+        &self.group_manager
+    }
+
     /// The accounts of commands. Commands run as root only if that is explicitly accepted.
     fn accounts(&self) -> Result<Accounts, Box<dyn Error>> {
         let is_root = rustix::process::geteuid().is_root();

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -63,6 +63,13 @@ pub struct Settings {
     pub(crate) certificate_life: Option<Span>,
     pub(crate) holdings_end_after: Option<Span>,
     pub(crate) policy: Policy,
+}
+
+impl Settings {
+    /// The directory of the group's authority, if it is here.
+    pub fn authority(&self) -> Option<&Path> {
+        self.authority.as_deref()
+    }
 }
 
 /// How users share the group.

@@ -44,6 +44,13 @@ pub struct Settings {
     quota: Quota,
 }
 
+impl Settings {
+    /// The group manager that it dials.
+    pub fn group_manager(&self) -> &PeerAddress {
+        &self.group_manager
+    }
+}
+
 /// Default number of kept ended processes. Their activities take some tens of megabytes, and a restart
 /// reads them within some seconds, which a lease permits.
 const KEPT_PROCESSES: u32 = 10_000;

@@ -14,6 +14,8 @@
 #[cfg(test)]
 mod again;
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod bad_lists;
 #[cfg(test)]
 mod beginners;
@@ -63,6 +65,8 @@ mod on_fault;
 #[cfg(test)]
 mod own_values;
 #[cfg(test)]
+mod packages;
+#[cfg(test)]
 mod plan;
 #[cfg(test)]
 mod power;
@@ -89,6 +93,8 @@ mod running_daemon;
 mod samples;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod self_check;
 #[cfg(test)]
 mod services;
 #[cfg(test)]

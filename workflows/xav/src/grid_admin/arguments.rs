@@ -25,6 +25,35 @@ pub(crate) enum Grid {
     Join(Join),
     /// Choose the grid that commands are about where none is named
     Use(remote::Use),
+    /// Copy a group manager's or process manager's directory: authority, identity, configuration, journals
+    Backup(Backup),
+    /// Make a manager's directory from such a copy
+    Restore(Restore),
+}
+
+/// `xav grid backup`
+#[derive(Args, Debug)]
+pub(crate) struct Backup {
+    /// The manager's gm.toml or pm.toml; everything beside it is copied
+    #[arg(value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Where; the directory must be empty or not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
+    /// Leave the journals out, so that the manager may run meanwhile
+    #[arg(long)]
+    pub(crate) without_state: bool,
+}
+
+/// `xav grid restore`
+#[derive(Args, Debug)]
+pub(crate) struct Restore {
+    /// The copy
+    #[arg(value_name = "BACKUP")]
+    pub(crate) backup: PathBuf,
+    /// Where the manager's directory goes; it must be empty or not there
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 /// `xav grid init`
