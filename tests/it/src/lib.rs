@@ -33,6 +33,8 @@ mod damaged_journals;
 #[cfg(test)]
 mod data_order;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod drawn_edits;
 #[cfg(test)]
 mod enrolment;

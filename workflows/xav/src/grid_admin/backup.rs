@@ -277,7 +277,7 @@ fn collect(
             return Err(Failure::refused(format!(
                 "{shown} is a link: back up what it leads to yourself"
             )));
-        } else if kind.is_file() && !REMADE.iter().any(|name| is_remade(&name)) {
+        } else if kind.is_file() && !REMADE.iter().any(is_remade) {
             if paths.len() == FILES_MAX {
                 let home = directory.display();
                 return Err(Failure::refused(format!(

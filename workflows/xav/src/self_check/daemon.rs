@@ -267,7 +267,7 @@ fn check_control_groups(running: Running, findings: &mut Vec<Finding>) {
     let is_delegated = own.is_some_and(|own| {
         let directories = CONTROL_GROUPS.map(|root| Path::new(root).join(own));
         directories.iter().any(|directory| {
-            access(&directory.join("cgroup.procs"), Access::WRITE_OK).is_ok()
+            access(directory.join("cgroup.procs"), Access::WRITE_OK).is_ok()
                 && access(directory, Access::WRITE_OK).is_ok()
         })
     });
