@@ -17,7 +17,7 @@ use model::{Artifact, AttemptId, Bytes, Mono, ResourceId, Span};
 use shell::beat::Beat;
 use shell::metrics::Figures;
 use shell::quic::Bulk;
-use shell::{Damaged, End, Inbox, Peers, Received, RunError, Runner, SetAside, Stats};
+use shell::{Damaged, End, Inbox, Peers, Pulse, Received, RunError, Runner, SetAside, Stats};
 use thiserror::Error;
 use wire::admin::Load;
 use wire::attempt::{FromActivity, Log, ToActivity};
@@ -501,6 +501,11 @@ impl Handle {
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// What is seen of its loop now.
+    pub fn pulse(&self) -> Pulse {
+        self.runner.pulse()
     }
 
     /// Starts nothing more, and lets process managers take back attempts that have not started.

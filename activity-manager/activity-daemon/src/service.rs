@@ -15,7 +15,7 @@ use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Links, LinksError};
-use shell::{Numbers, RunError, Stats, limits};
+use shell::{Numbers, Pulse, RunError, Stats, limits};
 use wire::admin::Load;
 use wire::hello::Refusal;
 
@@ -98,6 +98,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The group manager that it dials.
+    pub fn group_manager(&self) -> &PeerAddress {
+        &self.group_manager
+    }
+
     /// The accounts of commands. Commands run as root only if that is explicitly accepted.
     fn accounts(&self) -> Result<Accounts, Box<dyn Error>> {
         let is_root = rustix::process::geteuid().is_root();
@@ -335,6 +340,10 @@ impl program::Service for Service {
 
     fn stats(&self) -> Stats {
         self.manager.stats()
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn figures(&self, figures: &mut Figures) {

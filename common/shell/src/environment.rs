@@ -51,6 +51,11 @@ pub fn config_directory() -> Option<PathBuf> {
         .or_else(|| text("HOME").map(|home| PathBuf::from(home).join(".config")))
 }
 
+/// The directory of the secrets that systemd gives to a service, by `CREDENTIALS_DIRECTORY`.
+pub fn credentials_directory() -> Option<PathBuf> {
+    text("CREDENTIALS_DIRECTORY").map(PathBuf::from)
+}
+
 /// This machine's name in its network.
 pub fn hostname() -> String {
     rustix::system::uname()

@@ -1,5 +1,5 @@
-//! A crash on purpose at the most critical point: a batch is durable, and none of its effects has
-//! left. Only tests use it.
+//! A failure on purpose at the most critical point: a batch is durable, and none of its effects has
+//! left. The program crashes, or its loop stands still. Only tests use it.
 
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -7,31 +7,47 @@ use crate::environment;
 
 /// Names the manager and the number of flushes after which the program kills itself:
 /// `XAVANTES_CRASH=process:37`.
-const VARIABLE: &str = "XAVANTES_CRASH";
+const CRASH: &str = "XAVANTES_CRASH";
 
-/// Counts the flushes until the crash. Usually no crash is requested.
+/// Names the manager and the number of flushes after which its loop stands still for good.
+const STAND: &str = "XAVANTES_STAND";
+
+/// Counts the flushes until the failure. Usually none is requested.
 #[derive(Debug, Default)]
 pub(crate) struct Failpoint {
-    n_flushes: Option<u64>,
+    n_until_crash: Option<u64>,
+    n_until_stand: Option<u64>,
 }
 
 impl Failpoint {
-    /// Reads the environment variable for a manager.
+    /// Reads the environment variables for a manager.
     pub(crate) fn of(manager: &str) -> Failpoint {
+        let asked = |variable| environment::text(variable).and_then(|text| asked(&text, manager));
         Failpoint {
-            n_flushes: environment::text(VARIABLE).and_then(|text| asked(&text, manager)),
+            n_until_crash: asked(CRASH),
+            n_until_stand: asked(STAND),
         }
     }
 
     /// Called when a batch is durable and its effects have not left.
     pub(crate) fn flushed(&mut self) {
-        let Some(n_flushes) = &mut self.n_flushes else {
-            return;
-        };
-        *n_flushes = n_flushes.saturating_sub(1);
-        if *n_flushes == 0 {
+        if is_reached(&mut self.n_until_crash) {
             // If the signal were refused, the program would only go on.
             let _ = kill_process(getpid(), Signal::KILL);
+        }
+        while is_reached(&mut self.n_until_stand) {
+            std::thread::park();
+        }
+    }
+}
+
+/// Counts down, and returns true at zero.
+fn is_reached(n_flushes: &mut Option<u64>) -> bool {
+    match n_flushes {
+        None => false,
+        Some(left) => {
+            *left = left.saturating_sub(1);
+            *left == 0
         }
     }
 }

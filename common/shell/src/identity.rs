@@ -31,7 +31,9 @@ pub use registrar::{
 };
 pub use renewal::{Ending, Renewal, days, ending, renewal};
 pub use revocation::{Revocations, RevocationsError, Revoked};
-pub use token::{JoinToken, Terms, TokenCounts, TokenError, TokenId, Tokens, TokensError};
+pub use token::{
+    JoinToken, OpenToken, Terms, TokenCounts, TokenError, TokenId, Tokens, TokensError,
+};
 
 pub(crate) use files::read_secret;
 

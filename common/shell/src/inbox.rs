@@ -37,6 +37,7 @@ pub fn inbox<I>() -> (Inbox<I>, InputReceiver<I>) {
             },
             asleep: None,
             n_senders_asleep: 0,
+            n_looks: 0,
         }),
         filled: Condvar::new(),
         emptied: Condvar::new(),
@@ -92,6 +93,24 @@ struct State<I> {
     /// The deadline of the own thread's sleep, if it sleeps.
     asleep: Option<Until>,
     n_senders_asleep: usize,
+    /// How often the loop has looked for inputs.
+    n_looks: u64,
+}
+
+/// What is seen of a loop at a moment, to compare with a later moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulse {
+    n_looks: u64,
+    is_idle: bool,
+}
+
+impl Pulse {
+    /// Returns true if the loop has nothing to do, or has looked for inputs since an earlier moment. A loop
+    /// that is stuck in a step, and one that nobody wakes although inputs wait or a timer is over, does not.
+    /// The exception is a loop that waits for its journal, which is idle: a restart mends no disk.
+    pub fn goes_on_since(self, earlier: Pulse) -> bool {
+        self.is_idle || self.n_looks != earlier.n_looks
+    }
 }
 
 /// A loop that any thread may run. It leaves the queue by [`InputReceiver::take`] or
@@ -177,6 +196,15 @@ impl<I> Inbox<I> {
     /// Returns true if the core still takes inputs.
     pub fn is_open(&self) -> bool {
         !self.0.lock().is_closed
+    }
+
+    /// What is seen of the loop now.
+    pub fn pulse(&self) -> Pulse {
+        let state = self.0.lock();
+        Pulse {
+            n_looks: state.n_looks,
+            is_idle: !state.is_running && !state.has_work(),
+        }
     }
 
     /// Queues a message without waking the core; [`Inbox::wake`] must follow.
@@ -349,6 +377,7 @@ impl<I> InputReceiver<I> {
     ) -> Taken {
         let mut state = self.shared.lock();
         state.condition = condition;
+        state.n_looks += 1;
         if !state.has_work() {
             self.shared.leave(state);
             return Taken::Nothing;

@@ -35,11 +35,12 @@ mod runner;
 mod shutdown;
 mod sockets;
 mod store;
+mod supervision;
 mod telemetry;
 
 pub use client::{Client, ClientError, Watch};
 pub use clients::{Answers, ClientInputs, Clients, ClientsError};
-pub use inbox::{Inbox, InputReceiver, Refused, inbox};
+pub use inbox::{Inbox, InputReceiver, Pulse, Refused, inbox};
 pub use link::{End, Key, Received, Sender, in_turn, link};
 pub use log_part::log_part;
 pub use machine::Lane;

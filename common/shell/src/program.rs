@@ -15,11 +15,13 @@ use model::{Mono, Role, Span};
 use crate::clock;
 use crate::config::{Config, ConfigError};
 use crate::identity::Credentials;
+use crate::inbox::Pulse;
 use crate::metrics::{Board, Figures};
 use crate::quic::{Event, Link, LinkConfig, LinkEpoch, Links, LinksError, RequestHandler};
 use crate::refusal_log::{RefusalLine, RefusalLog};
 use crate::runner::{RunError, Stats};
 use crate::shutdown::{Signal, Signals};
+use crate::supervision::Supervision;
 use crate::telemetry::{LogForm, log_as};
 
 mod figures;
@@ -74,6 +76,8 @@ pub trait Service: Sized {
     }
     /// Statistics of the manager's loop.
     fn stats(&self) -> Stats;
+    /// What is seen of the manager's loop now.
+    fn pulse(&self) -> Pulse;
     /// Adds metrics beside those of every daemon. Called once a second, where somebody may read them.
     fn figures(&self, _: &mut Figures) {}
     /// Called a few times a second.
@@ -295,6 +299,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
     let board = place.metrics.map(Board::open).transpose();
     let board = board.map_err(|error| format!("could not show figures: {error}"))?;
     let mut shown: Option<Mono> = None;
+    let mut supervision = Supervision::begin(&status(&service), clock::mono());
     loop {
         let signal = signals.next_within(TICK);
         match signal {
@@ -302,6 +307,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
             Some(Signal::HangUp) | None => service.tick(),
         }
         let now = clock::mono();
+        supervision.look(service.pulse(), || status(&service), now);
         if let Some(board) = &board
             && shown.is_none_or(|shown| now.since(shown) >= SHOW_PERIOD)
         {
@@ -326,6 +332,7 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         }
     }
     tracing::info!("stopping");
+    supervision.end();
     let stopped = service.stop();
     let trouble = trouble
         .lock()
@@ -335,6 +342,13 @@ fn run<S: Service>(path: &Path) -> Result<(), Box<dyn Error>> {
         Some(error) => Err(error.into()),
         None => Ok(stopped?),
     }
+}
+
+/// The line that `systemctl status` shows of a daemon.
+fn status<S: Service>(service: &S) -> String {
+    let (links, version) = (service.links(), env!("CARGO_PKG_VERSION"));
+    let n_links = links.counts().n_links;
+    format!("{version} listens on {}, {n_links} links", links.address())
 }
 
 fn reload<S: Service>(service: &S, place: &DaemonConfig) -> Result<(), Box<dyn Error>> {

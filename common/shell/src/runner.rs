@@ -26,7 +26,7 @@ use thiserror::Error;
 
 use crate::clock;
 use crate::failpoint::Failpoint;
-use crate::inbox::{Inbox, InputReceiver, Taken, Turns, Until, WaitCondition};
+use crate::inbox::{Inbox, InputReceiver, Pulse, Taken, Turns, Until, WaitCondition};
 use crate::limits::{
     COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
     STEP_TIME_MAX,
@@ -158,6 +158,11 @@ where
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.counts.stats(self.inbox.len())
+    }
+
+    /// What is seen of its loop now.
+    pub fn pulse(&self) -> Pulse {
+        self.inbox.pulse()
     }
 
     /// Takes no more inputs, makes the stepped batches durable, carries out their effects, and

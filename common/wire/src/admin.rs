@@ -111,6 +111,17 @@ pub enum Request {
         #[n(0)]
         what: String,
     },
+    /// List the join tokens that can be used. For administrators. Answered by [`Response::Tokens`].
+    #[n(11)]
+    Tokens,
+    /// Cancel a join token that can be used. For administrators. Answered by [`Response::Tokens`] with
+    /// this one.
+    #[n(12)]
+    CancelToken {
+        /// The beginning of its id.
+        #[n(0)]
+        id: String,
+    },
 }
 
 /// A wanted part of a log.
@@ -289,6 +300,32 @@ pub enum Response {
         #[n(0)]
         slots: u64,
     },
+    /// Join tokens, the one that expires first before the others.
+    #[n(13)]
+    Tokens(#[n(0)] Vec<TokenLine>),
+}
+
+/// A join token, without what is needed to join by it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TokenLine {
+    /// Its id, in hexadecimal.
+    #[n(0)]
+    pub id: String,
+    /// The word of the new member's role.
+    #[n(1)]
+    pub role: String,
+    /// The only permitted name; none if any name is permitted.
+    #[n(2)]
+    pub name: Option<String>,
+    /// True if the new member takes over the processes of the name's previous holder.
+    #[n(3)]
+    pub takes_over: bool,
+    /// The identity of the administrator who has made it; none if unknown.
+    #[n(4)]
+    pub made_by: Option<String>,
+    /// Until when it can be used.
+    #[n(5)]
+    pub expires: Wall,
 }
 
 /// The credentials of a new member.

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use group_core::{GivenUp, Holder};
 use model::{Identity, ProcessId, Role, Span};
 use shell::audit::Audit;
-use shell::identity::{Entry, Registrar, RegistrarError, Revocations, Terms, TokenId};
+use shell::identity::{Entry, OpenToken, Registrar, RegistrarError, Revocations, Terms, TokenId};
 use shell::program;
 use shell::quic::RequestOrigin;
 use shell::{Lack, Numbers, RefusalLine, RefusalLog, clock};
 use wire::admin::{
     CertificateLine, Contact, Join, Joined, LogRequest, Presence, Present, Refused, Request,
-    Response, Warning,
+    Response, TokenLine, Warning,
 };
 
 use crate::Handle;
@@ -90,8 +90,26 @@ impl AdminServer {
                 takes_over,
             } => {
                 admins()?;
-                let terms = Terms { name, takes_over };
+                let made_by = member.map(|member| member.identity.clone());
+                let terms = Terms {
+                    name,
+                    takes_over,
+                    made_by,
+                };
                 self.create_token(&role, &terms, lifetime)
+            }
+            Request::Tokens => {
+                admins()?;
+                let tokens = self.registrar()?.open_tokens(clock::wall());
+                let tokens = tokens.map_err(|error| refused(&error))?;
+                Ok(Response::Tokens(tokens.iter().map(token_line).collect()))
+            }
+            Request::CancelToken { id } => {
+                admins()?;
+                let cancelled = self.registrar()?.cancel_token(&id, clock::wall());
+                let cancelled = cancelled.map_err(|error| refused(&error))?;
+                tracing::info!(token = %cancelled.id, "a join token was cancelled");
+                Ok(Response::Tokens(vec![token_line(&cancelled)]))
             }
             Request::Certificates => {
                 admins()?;
@@ -399,6 +417,22 @@ fn line(registrar: &Registrar, serial: &shell::identity::Serial) -> CertificateL
         not_before: signed.map_or_else(Default::default, |signed| signed.not_before),
         not_after: signed.map_or_else(Default::default, |signed| signed.not_after),
         revoked: revoked.map(|revoked| revoked.at),
+    }
+}
+
+fn token_line(token: &OpenToken) -> TokenLine {
+    let Terms {
+        name,
+        takes_over,
+        made_by,
+    } = &token.terms;
+    TokenLine {
+        id: token.id.to_string(),
+        role: token.role.word().to_owned(),
+        name: name.clone(),
+        takes_over: *takes_over,
+        made_by: made_by.as_ref().map(Identity::to_string),
+        expires: token.expires,
     }
 }
 

@@ -32,6 +32,8 @@ impl Asked {
                 let over = if *takes_over { ", taking over" } else { "" };
                 ("create-token", format!("{role}/{name}{over}"))
             }
+            // What was given may be the token itself: the answer has its ID.
+            Request::CancelToken { id: _ } => ("cancel-token", String::new()),
             Request::Renew { .. } => ("renew-certificate", String::new()),
             Request::Revoke { what } => ("revoke-certificate", what.clone()),
             Request::Drain { name, is_drained } => {
@@ -40,6 +42,7 @@ impl Asked {
             }
             Request::Release { what } => ("release", what.clone()),
             Request::Certificates
+            | Request::Tokens
             | Request::Present(_)
             | Request::Nodes
             | Request::Log { .. }
@@ -92,6 +95,10 @@ fn issued(answer: &Result<Response, Refused>) -> Option<String> {
                 format!("{identity} ({serial})")
             });
             Some(members.collect::<Vec<_>>().join(", "))
+        }
+        Response::Tokens(lines) => {
+            let tokens = lines.iter().map(|line| format!("token {}", line.id));
+            Some(tokens.collect::<Vec<_>>().join(", "))
         }
         Response::Released { slots } => Some(format!("{slots} slots")),
         Response::Joined(_)

@@ -21,7 +21,9 @@ use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
 use shell::metrics::Figures;
-use shell::{Damaged, EffectHandler, End, Peers, Received, RunError, Runner, SetAside, Stats};
+use shell::{
+    Damaged, EffectHandler, End, Peers, Pulse, Received, RunError, Runner, SetAside, Stats,
+};
 use thiserror::Error;
 use wire::admin::Node;
 use wire::group::{FromGroup, Owners, ToGroup};
@@ -246,6 +248,11 @@ impl Handle {
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// What is seen of its loop now.
+    pub fn pulse(&self) -> Pulse {
+        self.runner.pulse()
     }
 
     /// Makes pending events durable and carries out their effects, writes waiting records, and

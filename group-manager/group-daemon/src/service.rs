@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, i
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, chain};
 use shell::quic::Links;
-use shell::{Numbers, RefusalLog, Room, RunError, Stats};
+use shell::{Numbers, Pulse, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
 use crate::figures::show_members;
@@ -66,6 +66,13 @@ pub struct Settings {
     pub(crate) certificate_life: Option<Span>,
     pub(crate) holdings_end_after: Option<Span>,
     pub(crate) policy: Policy,
+}
+
+impl Settings {
+    /// The directory of the group's authority, if it is here.
+    pub fn authority(&self) -> Option<&Path> {
+        self.authority.as_deref()
+    }
 }
 
 /// How users share the group.
@@ -207,6 +214,10 @@ impl program::Service for Service {
             let registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
             show_members(figures, &registrar, clock::wall());
         }
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn tick(&mut self) {

@@ -12,8 +12,8 @@ use schedule::SchedulerKind;
 use shell::audit::Audit;
 use shell::metrics::Figures;
 use shell::{
-    Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Received, RunError,
-    Runner, Stats,
+    Client, ClientError, ClientInputs, Clients, ClientsError, End, Lane, Peers, Pulse, Received,
+    RunError, Runner, Stats,
 };
 use thiserror::Error;
 use wire::attempt::{FromActivity, ToActivity};
@@ -245,6 +245,11 @@ impl Handle {
     /// Statistics of its loop.
     pub fn stats(&self) -> Stats {
         self.runner.stats()
+    }
+
+    /// What is seen of its loop now.
+    pub fn pulse(&self) -> Pulse {
+        self.runner.pulse()
     }
 
     /// Makes pending events durable and carries out their effects, and ends. Clients are

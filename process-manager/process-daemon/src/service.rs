@@ -13,7 +13,7 @@ use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Link, Links};
-use shell::{Room, RunError, Stats, limits};
+use shell::{Pulse, Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
 
@@ -43,6 +43,13 @@ pub struct Settings {
     lease: Span,
     keep: Retention,
     quota: Quota,
+}
+
+impl Settings {
+    /// The group manager that it dials.
+    pub fn group_manager(&self) -> &PeerAddress {
+        &self.group_manager
+    }
 }
 
 /// Default number of kept ended processes. Their activities take some tens of megabytes, and a restart
@@ -203,6 +210,10 @@ impl program::Service for Service {
 
     fn figures(&self, figures: &mut Figures) {
         self.manager.figures(figures);
+    }
+
+    fn pulse(&self) -> Pulse {
+        self.manager.pulse()
     }
 
     fn tick(&mut self) {

@@ -2,6 +2,7 @@
 //! who is not let in.
 
 mod holders;
+mod tokens;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,11 +18,11 @@ use crate::wait;
 
 /// A user with a grid.
 pub(crate) struct Yard {
-    sandbox: Sandbox,
+    pub(crate) sandbox: Sandbox,
 }
 
 #[track_caller]
-fn start(sandbox: &Sandbox, program: &str, arguments: &[&str]) -> RunningDaemon {
+pub(crate) fn start(sandbox: &Sandbox, program: &str, arguments: &[&str]) -> RunningDaemon {
     let mut command = Command::new(daemon(program));
     command.args(arguments).current_dir(sandbox.path(""));
     RunningDaemon::start(&mut command).unwrap()
@@ -42,7 +43,7 @@ impl Yard {
         assert_eq!(done.status, Some(0), "{done:?}");
     }
 
-    fn xav(&self, arguments: &[&str]) -> Done {
+    pub(crate) fn xav(&self, arguments: &[&str]) -> Done {
         self.sandbox.xav(arguments)
     }
 
@@ -54,7 +55,7 @@ impl Yard {
         )
     }
 
-    fn pm(&self) -> RunningDaemon {
+    pub(crate) fn pm(&self) -> RunningDaemon {
         start(
             &self.sandbox,
             "xavantes-pm",
@@ -71,7 +72,7 @@ impl Yard {
     }
 
     /// Joins as a machine; returns the exit status and both outputs.
-    fn join_am(&self, token: &str, dir: &str) -> (bool, String) {
+    pub(crate) fn join_am(&self, token: &str, dir: &str) -> (bool, String) {
         let output = Command::new(daemon("xavantes-am"))
             .args(["join", token, "--dir", dir, "--name", "node", "--shared"])
             .current_dir(self.sandbox.path(""))

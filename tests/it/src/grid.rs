@@ -40,6 +40,8 @@ use crate::sandbox::{Sandbox, Started};
 use crate::wait;
 use world::World;
 
+pub(crate) use member::Disk;
+
 /// The first arguments of a command that gives the blocked process to a grid.
 fn arguments(sandbox: &Sandbox, word: &str, grid: &str) -> Vec<String> {
     let mut arguments = blocked_process::arguments(sandbox, word);

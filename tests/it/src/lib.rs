@@ -14,6 +14,8 @@
 #[cfg(test)]
 mod again;
 #[cfg(test)]
+mod backups;
+#[cfg(test)]
 mod bad_lists;
 #[cfg(test)]
 mod beginners;
@@ -30,6 +32,8 @@ mod damaged_files;
 mod damaged_journals;
 #[cfg(test)]
 mod data_order;
+#[cfg(test)]
+mod documents;
 #[cfg(test)]
 mod drawn_edits;
 #[cfg(test)]
@@ -63,6 +67,8 @@ mod on_fault;
 #[cfg(test)]
 mod own_values;
 #[cfg(test)]
+mod packages;
+#[cfg(test)]
 mod plan;
 #[cfg(test)]
 mod power;
@@ -89,6 +95,10 @@ mod running_daemon;
 mod samples;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod self_check;
+#[cfg(test)]
+mod services;
 #[cfg(test)]
 mod status_and_interrupts;
 mod wait;

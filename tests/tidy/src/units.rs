@@ -34,6 +34,9 @@ fn complaints(files: &[TextFile]) -> Vec<String> {
         wants("StateDirectory", &format!("xavantes/{manager}"));
         wants("StartLimitIntervalSec", "0");
         wants("Restart", "always");
+        // What starts after it finds it serving, and a loop that stands still is noticed.
+        wants("Type", "notify");
+        wants("WatchdogSec", "60");
         if manager == "am" {
             wants("Delegate", "yes");
             wants("KillMode", "process");
@@ -47,7 +50,8 @@ fn each_manager_has_a_state_directory_of_its_own_and_no_limit_of_starts() {
     let units = files().iter().filter(|file| file.path.starts_with(UNITS));
     assert_eq!(units.count(), 3);
     crate::assert_none(&complaints(files()));
-    let shared = "StateDirectory=xavantes xavantes/gm\nStartLimitIntervalSec=0\nRestart=always";
+    let shared = "StateDirectory=xavantes xavantes/gm\nStartLimitIntervalSec=0\nRestart=always\n\
+                  Type=notify\nWatchdogSec=60";
     assert_eq!(
         complaints(&[TextFile::new(
             "packaging/systemd/xavantes-gm.service",

@@ -13,8 +13,8 @@ pub(crate) use self::run::{
 };
 use crate::chosen::Only;
 use crate::{
-    completions, experiment, forecast, grid_admin, history, init, plan, platform, report, text,
-    trace,
+    completions, experiment, forecast, grid_admin, history, init, plan, platform, report,
+    self_check, text, trace,
 };
 
 const EXAMPLES: &str = "\
@@ -122,6 +122,9 @@ pub(crate) enum Command {
     Drain(grid_admin::Drain),
     /// Use a machine of a grid again
     Undrain(grid_admin::Drain),
+    /// This program and the managers of this machine
+    #[command(name = "self", subcommand)]
+    Itself(self_check::Command),
     /// Print what a shell needs to complete words of these commands
     #[command(after_help = completions::EXAMPLES)]
     Completions(completions::Arguments),
@@ -523,6 +526,7 @@ impl Command {
             Command::Forecast(forecast) => forecast.json,
             Command::History(history) => history.wants_json(),
             Command::Trace(trace) => trace.wants_json(),
+            Command::Itself(command) => command.wants_json(),
             Command::Init(_)
             | Command::Schema
             | Command::Platform(_)

@@ -3,6 +3,7 @@
 
 mod admin_context;
 mod arguments;
+mod backup;
 mod certificates;
 mod check;
 mod init;
@@ -11,11 +12,11 @@ mod log;
 mod nodes;
 mod token;
 
-pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Token};
+pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Of, Token};
 
 use crate::failure::Outcome;
 
-pub(crate) use admin_context::warn_of_ending;
+pub(crate) use admin_context::{ask_given, warn_of_ending};
 pub(crate) use log::log;
 
 /// `xav grid`
@@ -24,6 +25,8 @@ pub(crate) fn grid(command: &Grid) -> Outcome {
         Grid::Init(init) => init::init(init),
         Grid::Join(join) => join::join(join),
         Grid::Use(choice) => crate::remote::choose(choice),
+        Grid::Backup(backup) => backup::backup(backup),
+        Grid::Restore(restore) => backup::restore(restore),
     }
 }
 
@@ -31,6 +34,8 @@ pub(crate) fn grid(command: &Grid) -> Outcome {
 pub(crate) fn token(command: &Token) -> Outcome {
     match command {
         Token::Create(create) => token::create(create),
+        Token::List(list) => token::list(list),
+        Token::Cancel(cancel) => token::cancel(cancel),
     }
 }
 

@@ -47,6 +47,7 @@ mod report;
 mod rerun;
 mod run;
 mod screen;
+mod self_check;
 mod source_file;
 mod sources;
 mod state;
@@ -149,6 +150,7 @@ fn obey(command: &Command) -> Outcome {
         Command::Nodes(nodes) => grid_admin::nodes(nodes),
         Command::Drain(drain) => grid_admin::drain(drain, true),
         Command::Undrain(drain) => grid_admin::drain(drain, false),
+        Command::Itself(command) => self_check::check(command),
         Command::Completions(arguments) => completions::completions(arguments),
         Command::Man(arguments) => completions::man(arguments),
         Command::Tool(Tool::Burn { arguments }) => tool_burn(arguments),

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use journal::durable;
 use thiserror::Error;
 
+use crate::environment;
+
 /// Mode of what only the daemon's account may read.
 pub(crate) const SECRET: u32 = 0o600;
 /// Mode of what everybody may read.
@@ -100,19 +102,37 @@ pub(crate) fn read_up_to(path: &Path, bytes_max: u64) -> Result<String, FileErro
     Ok(text)
 }
 
-/// Reads a file that only its owner may see, and refuses it where others may.
+/// Reads a file that only its owner may see, and refuses it where others may. If it is missing, the secret of
+/// its name that the service manager has given to this program is read instead.
 pub(crate) fn read_secret(path: &Path) -> Result<String, FileError> {
-    let metadata = fs::metadata(path).map_err(|source| FileError::System {
+    let failed = |source| FileError::System {
         action: "read",
         path: path.to_owned(),
         source,
-    })?;
-    let mode = metadata.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        let path = path.to_owned();
+    };
+    let (path, others) = match fs::metadata(path) {
+        Ok(_) => (path.to_owned(), 0o077),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match given(path) {
+            Some(given) => (given, OTHERS_OF_GIVEN),
+            None => return Err(failed(error)),
+        },
+        Err(error) => return Err(failed(error)),
+    };
+    let mode = fs::metadata(&path).map_err(failed)?.mode() & 0o7777;
+    if mode & others != 0 {
         return Err(FileError::Mode { path, mode });
     }
-    read(path)
+    read(&path)
+}
+
+/// The permissions that a secret from the service manager must not have. Systemd lets the service's account
+/// read it by an access control list, whose mask stands where the group's permissions do.
+const OTHERS_OF_GIVEN: u32 = 0o037;
+
+/// The secret of the same name that the service manager has given to this program (`LoadCredential=`).
+fn given(path: &Path) -> Option<PathBuf> {
+    let given = environment::credentials_directory()?.join(path.file_name()?);
+    given.exists().then_some(given)
 }
 
 /// Writes a file for its owner alone.

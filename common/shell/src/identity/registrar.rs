@@ -14,7 +14,9 @@ use super::issued::{IssuedCertificates, IssuedError, Origin, Signed, owns};
 use super::lock::{Lock, Stamp};
 use super::renewal::{Ending, Renewal, ending, renewal};
 use super::revocation::{Revocations, RevocationsError, Revoked};
-use super::token::{JoinToken, Terms, TokenCounts, TokenError, TokenId, Tokens, TokensError};
+use super::token::{
+    JoinToken, OpenToken, Terms, TokenCounts, TokenError, TokenId, Tokens, TokensError,
+};
 
 /// Default validity of a certificate. Members renew theirs when two thirds of it are over.
 pub const CERTIFICATE_LIFE: Span = Span::from_secs(90 * 86_400);
@@ -243,6 +245,18 @@ impl Registrar {
         let token = JoinToken::create(fingerprint, (grid, group, role), address, expires)?;
         self.tokens.add(&token, terms)?;
         Ok(token)
+    }
+
+    /// The tokens that can be used.
+    pub fn open_tokens(&self, now: Wall) -> Result<Vec<OpenToken>, RegistrarError> {
+        Ok(self.tokens.open(now)?)
+    }
+
+    /// Cancels the open token whose id begins so. It admits nobody from then on.
+    pub fn cancel_token(&mut self, prefix: &str, now: Wall) -> Result<OpenToken, RegistrarError> {
+        // Nobody joins with it meanwhile.
+        let _lock = self.begin()?;
+        Ok(self.tokens.cancel(prefix, now)?)
     }
 
     /// Admits the holder of a token. Everything that can be wrong is reported before the token is

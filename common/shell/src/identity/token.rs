@@ -236,17 +236,37 @@ pub struct TokenCounts {
     pub n_used: usize,
 }
 
-/// The terms under which a token admits a member.
+/// The terms under which a token admits a member, and who has set them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// The only permitted name; none if any name is permitted.
     pub name: Option<String>,
     /// True if the new holder takes over the processes of the name's previous holder.
     pub takes_over: bool,
+    /// The administrator who has made the token; none if unknown.
+    pub made_by: Option<Identity>,
 }
 
-/// The word for this in a token's file.
+/// A token that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenToken {
+    /// Its id.
+    pub id: TokenId,
+    /// The role of the new member.
+    pub role: Role,
+    /// Until when it can be used.
+    pub expires: Wall,
+    /// Its terms.
+    pub terms: Terms,
+}
+
+/// The words for these terms in a token's file.
 const TAKES_OVER: &str = "takes-over";
+const MADE_BY: &str = "by:";
+
+/// Endings of the files of tokens that admit nobody any more.
+const USED: &str = "used";
+const CANCELLED: &str = "cancelled";
 
 /// Why a token is refused, or tokens cannot be stored.
 #[derive(Debug, Error)]
@@ -257,6 +277,9 @@ pub enum TokensError {
     /// The token was used.
     #[error("the join token has been used")]
     Used,
+    /// An administrator has cancelled the token.
+    #[error("the join token was cancelled")]
+    Cancelled,
     /// The token has expired.
     #[error("the join token has expired")]
     Expired,
@@ -266,6 +289,17 @@ pub enum TokensError {
     /// There are too many tokens.
     #[error("{TOKENS_MAX} join tokens wait to be used")]
     Many,
+    /// No open token has an id that begins so.
+    #[error("there is no open join token whose ID begins with {0:?}")]
+    Nothing(String),
+    /// Several open tokens have ids that begin so.
+    #[error("the IDs of {n_tokens} open join tokens begin with {prefix:?}: give more of the ID")]
+    Ambiguous {
+        /// The beginning.
+        prefix: String,
+        /// The tokens.
+        n_tokens: usize,
+    },
     /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -291,12 +325,17 @@ impl Tokens {
         if n_tokens >= TOKENS_MAX {
             return Err(TokensError::Many);
         }
-        let (role, seconds) = (token.role, token.expires.0 / 1_000_000);
-        let text = match (&terms.name, terms.takes_over) {
-            (Some(name), true) => format!("{role} {seconds} {name} {TAKES_OVER}\n"),
-            (Some(name), false) => format!("{role} {seconds} {name}\n"),
-            (None, _) => format!("{role} {seconds}\n"),
-        };
+        let mut text = format!("{} {}", token.role, token.expires.0 / 1_000_000);
+        if let Some(name) = &terms.name {
+            text.push_str(&format!(" {name}"));
+            if terms.takes_over {
+                text.push_str(&format!(" {TAKES_OVER}"));
+            }
+        }
+        if let Some(maker) = &terms.made_by {
+            text.push_str(&format!(" {MADE_BY}{maker}"));
+        }
+        text.push('\n');
         files::write(&self.path(token.id()), text.as_bytes(), SECRET)?;
         Ok(())
     }
@@ -307,9 +346,10 @@ impl Tokens {
         let text = match files::read(&path) {
             Ok(text) => text,
             Err(FileError::System { source, .. }) if source.kind() == ErrorKind::NotFound => {
-                let was_used = self.used(id).exists();
-                return Err(if was_used {
+                return Err(if self.ended(id, USED).exists() {
                     TokensError::Used
+                } else if self.ended(id, CANCELLED).exists() {
+                    TokensError::Cancelled
                 } else {
                     TokensError::Unknown
                 });
@@ -329,7 +369,62 @@ impl Tokens {
     /// Uses a token up. It is refused from then on.
     pub fn redeem(&self, id: TokenId, role: Role, now: Wall) -> Result<(), TokensError> {
         self.look(id, role, now)?;
-        match fs::rename(self.path(id), self.used(id)) {
+        self.end(id, USED)
+    }
+
+    /// The tokens that can be used, the one that expires first before the others. Damaged files, which admit
+    /// nobody, are left out.
+    pub fn open(&self, now: Wall) -> Result<Vec<OpenToken>, TokensError> {
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(self.failed("read", source)),
+        };
+        let mut open = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|source| self.failed("read", source))?;
+            let Some(Ok(id)) = entry.file_name().to_str().map(str::parse::<TokenId>) else {
+                continue;
+            };
+            // Between the list and this line it may have been used.
+            let text = files::read(&entry.path()).ok();
+            if let Some((role, expires, terms)) = text.and_then(|text| kept(&text))
+                && now < expires
+            {
+                open.push(OpenToken {
+                    id,
+                    role,
+                    expires,
+                    terms,
+                });
+            }
+        }
+        open.sort_by_key(|token| (token.expires, token.id));
+        Ok(open)
+    }
+
+    /// Cancels the open token whose id begins so: it admits nobody from then on, also after a crash.
+    pub fn cancel(&self, prefix: &str, now: Wall) -> Result<OpenToken, TokensError> {
+        let mut meant = self.open(now)?;
+        meant.retain(|token| !prefix.is_empty() && token.id.to_string().starts_with(prefix));
+        let shown = || prefix.chars().take(2 * SECRET_BYTES).collect();
+        let n_tokens = meant.len();
+        match meant.pop() {
+            None => Err(TokensError::Nothing(shown())),
+            Some(token) if n_tokens == 1 => {
+                self.end(token.id, CANCELLED)?;
+                Ok(token)
+            }
+            Some(_) => Err(TokensError::Ambiguous {
+                prefix: shown(),
+                n_tokens,
+            }),
+        }
+    }
+
+    /// Renames the file of a token that admits nobody from then on.
+    fn end(&self, id: TokenId, how: &str) -> Result<(), TokensError> {
+        match fs::rename(self.path(id), self.ended(id, how)) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(TokensError::Used),
             Err(source) => return Err(self.failed("write", source)),
@@ -372,8 +467,8 @@ impl Tokens {
         self.directory.join(id.to_string())
     }
 
-    fn used(&self, id: TokenId) -> PathBuf {
-        self.directory.join(format!("{id}.used"))
+    fn ended(&self, id: TokenId, how: &str) -> PathBuf {
+        self.directory.join(format!("{id}.{how}"))
     }
 
     fn failed(&self, action: &'static str, source: std::io::Error) -> TokensError {
@@ -391,10 +486,16 @@ fn kept(text: &str) -> Option<(Role, Wall, Terms)> {
     let mut words = text.split_whitespace();
     let role = words.next()?.parse().ok()?;
     let seconds: u64 = words.next()?.parse().ok()?;
-    let terms = Terms {
-        name: words.next().map(str::to_owned),
-        takes_over: words.next() == Some(TAKES_OVER),
-    };
+    let mut terms = Terms::default();
+    for word in words {
+        if let Some(maker) = word.strip_prefix(MADE_BY) {
+            terms.made_by = Some(maker.parse().ok()?);
+        } else if terms.name.is_none() {
+            terms.name = Some(word.to_owned());
+        } else {
+            terms.takes_over |= word == TAKES_OVER;
+        }
+    }
     Some((role, Wall(seconds.checked_mul(1_000_000)?), terms))
 }
 

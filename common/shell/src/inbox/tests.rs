@@ -76,6 +76,34 @@ fn nothing_is_taken_after_the_end() {
     assert!(!inbox.is_open());
 }
 
+#[test]
+fn a_loop_that_is_idle_or_looks_for_inputs_goes_on_and_another_does_not() {
+    let (inbox, mut receiver) = inbox();
+    take(&mut receiver, 3, Until::Awake);
+    // It runs a step, and does not look for inputs meanwhile.
+    let in_step = inbox.pulse();
+    assert!(!inbox.pulse().goes_on_since(in_step));
+    receiver.leave(WaitCondition {
+        n_inputs_max: 3,
+        until: Until::Something,
+    });
+    let idle = inbox.pulse();
+    assert!(idle.goes_on_since(in_step) && inbox.pulse().goes_on_since(idle));
+    // An input waits, and nobody takes it.
+    inbox.try_send(1).unwrap();
+    let waiting = inbox.pulse();
+    assert!(!inbox.pulse().goes_on_since(waiting));
+    assert_eq!(take(&mut receiver, 3, Until::Something), [1]);
+    assert!(inbox.pulse().goes_on_since(waiting));
+    // A timer that is over counts like an input.
+    receiver.leave(WaitCondition {
+        n_inputs_max: 3,
+        until: Until::At(Mono(0)),
+    });
+    let late = inbox.pulse();
+    assert!(!inbox.pulse().goes_on_since(late));
+}
+
 /// A loop that records its inputs and the threads that ran it.
 struct Counter {
     inbox: Inbox<u64>,

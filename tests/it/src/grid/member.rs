@@ -13,10 +13,10 @@ use crate::running_daemon::RunningDaemon;
 pub(super) const YEAR: Span = Span::from_secs(365 * 86_400);
 
 /// A disk that is mounted.
-pub(super) struct Disk(PathBuf);
+pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    pub(super) fn mount(at: &Path, mebibytes: u32) -> Option<Disk> {
+    pub(crate) fn mount(at: &Path, mebibytes: u32) -> Option<Disk> {
         let size = format!("size={mebibytes}m,mode=700");
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &size, "none"]).arg(at);

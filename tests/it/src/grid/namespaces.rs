@@ -31,7 +31,10 @@ fn run(what: &str) -> Option<String> {
 #[test]
 fn a_grid_in_three_namespaces_runs_the_recorded_sample() {
     if let Some(said) = run("stand") {
-        assert!(said.contains("a grid stands in namespaces of its own"), "{said}");
+        assert!(
+            said.contains("a grid stands in namespaces of its own"),
+            "{said}"
+        );
     }
 }
 

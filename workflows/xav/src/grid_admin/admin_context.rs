@@ -97,6 +97,12 @@ impl AdminContext {
     }
 }
 
+/// Asks the group manager of the grid that was given; none if none was.
+pub(crate) fn ask_given(of: &Of, ask: &Request) -> Option<Result<Response, Failure>> {
+    let is_given = of.dir.is_some() || shell::environment::text("XAVANTES_GRID").is_some();
+    is_given.then(|| AdminContext::of(of)?.ask(ask))
+}
+
 /// Reads somebody's own certificate.
 pub(super) fn load(identity: &Path) -> Result<Credentials, Failure> {
     Credentials::load(identity).map_err(|error| Failure::refused(chain(&error)))

@@ -25,6 +25,35 @@ pub(crate) enum Grid {
     Join(Join),
     /// Choose the grid that commands are about where none is named
     Use(remote::Use),
+    /// Copy a group manager's or process manager's directory: authority, identity, configuration, journals
+    Backup(Backup),
+    /// Make a manager's directory from such a copy
+    Restore(Restore),
+}
+
+/// `xav grid backup`
+#[derive(Args, Debug)]
+pub(crate) struct Backup {
+    /// The manager's gm.toml or pm.toml; everything beside it is copied
+    #[arg(value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// Where; the directory must be empty or not there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
+    /// Leave the journals out, so that the manager may run meanwhile
+    #[arg(long)]
+    pub(crate) without_state: bool,
+}
+
+/// `xav grid restore`
+#[derive(Args, Debug)]
+pub(crate) struct Restore {
+    /// The copy
+    #[arg(value_name = "BACKUP")]
+    pub(crate) backup: PathBuf,
+    /// Where the manager's directory goes; it must be empty or not there
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 /// `xav grid init`
@@ -67,6 +96,24 @@ pub(crate) struct Join {
 pub(crate) enum Token {
     /// Print a token by which a machine, a manager or a user joins once
     Create(Create),
+    /// List the tokens that can be used
+    List(List),
+    /// Have a token admit nobody any more, at once
+    Cancel(Cancel),
+}
+
+/// `xav token cancel`
+#[derive(Args, Debug)]
+pub(crate) struct Cancel {
+    /// Its ID or the beginning of it, as `xav token list` shows; or the token itself, or `-` to read that from
+    /// standard input
+    #[arg(value_name = "ID|TOKEN")]
+    pub(crate) what: String,
+    #[command(flatten)]
+    pub(crate) of: Of,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `xav token create`
@@ -201,6 +248,8 @@ impl Token {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Token::Create(create) => create.json,
+            Token::List(list) => list.json,
+            Token::Cancel(cancel) => cancel.json,
         }
     }
 }

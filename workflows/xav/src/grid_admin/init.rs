@@ -156,7 +156,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Makes it, with nothing in it.
-    fn empty(dir: &Path) -> Result<Beside, Failure> {
+    pub(super) fn empty(dir: &Path) -> Result<Beside, Failure> {
         let beside = Beside::of(dir)?;
         let emptied = fs::read_dir(&beside.path).and_then(|mut entries| {
             entries.try_for_each(|entry| {

@@ -330,6 +330,7 @@ fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
         let terms = Terms {
             name: Some("ana".to_owned()),
             takes_over: true,
+            ..Terms::default()
         };
         let token = bench.token_with(role, &terms);
         assert_eq!(holder(bench.join(token, role, None, NOW)), second);
@@ -342,13 +343,73 @@ fn the_next_holder_of_a_name_is_another_one_unless_the_administrator_says_so() {
         bench.registrar.revoke("am/a1", (&bench.me, NOW)).unwrap();
     }
     let nobodys = Terms {
-        name: None,
         takes_over: true,
+        ..Terms::default()
     };
     let refused = bench
         .registrar
         .create_token(Role::User, &nobodys, GM, (NOW, HOUR));
     assert!(matches!(refused, Err(RegistrarError::TakesOver)));
+}
+
+#[test]
+fn open_tokens_are_listed_with_their_terms_and_a_cancelled_one_admits_nobody() {
+    let mut bench = Bench::new();
+    let eve = Identity::new("grid", "lab", Role::Admin, "eve").unwrap();
+    let terms = Terms {
+        name: Some("ana".to_owned()),
+        takes_over: true,
+        made_by: Some(eve),
+    };
+    let of_ana = bench.token_with(Role::User, &terms);
+    let (used, of_machine) = (bench.token(Role::Am, None), bench.token(Role::Am, None));
+    bench.join(used, Role::Am, Some("a1"), NOW).unwrap();
+    let ids = |bench: &Bench, now| -> Vec<TokenId> {
+        let open = bench.registrar.open_tokens(now).unwrap();
+        open.into_iter().map(|token| token.id).collect()
+    };
+    let mut both = vec![of_ana, of_machine];
+    both.sort();
+    assert_eq!(ids(&bench, NOW), both);
+    let open = bench.registrar.open_tokens(NOW).unwrap();
+    let shown = open.iter().find(|token| token.id == of_ana).unwrap();
+    assert_eq!((shown.role, &shown.terms), (Role::User, &terms));
+    let no = |bench: &mut Bench, prefix: &str| {
+        let refused = bench.registrar.cancel_token(prefix, NOW);
+        refused.unwrap_err().to_string()
+    };
+    for prefix in ["", "x", &used.to_string()] {
+        let wanted = format!("there is no open join token whose ID begins with {prefix:?}");
+        assert_eq!(no(&mut bench, prefix), wanted);
+    }
+    let prefix = &of_machine.to_string()[..16];
+    let cancelled = bench.registrar.cancel_token(prefix, NOW).unwrap();
+    assert_eq!(cancelled.id, of_machine);
+    // After a restart, too.
+    bench.registrar = bench.again();
+    assert_eq!(ids(&bench, NOW), [of_ana]);
+    let refused = bench.join(of_machine, Role::Am, Some("a2"), NOW);
+    assert_eq!(refused.unwrap_err(), "the join token was cancelled");
+    assert!(ids(&bench, after(HOUR)).is_empty(), "they expire");
+}
+
+#[test]
+fn a_beginning_of_several_ids_cancels_none_of_them() {
+    let mut bench = Bench::new();
+    // There are sixteen first digits, so two of seventeen tokens begin alike.
+    let all: Vec<String> = (0..17)
+        .map(|_| bench.token(Role::Am, None).to_string())
+        .collect();
+    let alike = |first: &str| all.iter().filter(|id| id.starts_with(first)).count();
+    let first = all.iter().map(|id| &id[..1]).find(|first| alike(first) > 1);
+    let first = first.unwrap();
+    let refused = bench.registrar.cancel_token(first, NOW).unwrap_err();
+    let n_tokens = alike(first);
+    assert_eq!(
+        refused.to_string(),
+        format!("the IDs of {n_tokens} open join tokens begin with {first:?}: give more of the ID")
+    );
+    assert_eq!(bench.registrar.open_tokens(NOW).unwrap().len(), 17);
 }
 
 #[test]
