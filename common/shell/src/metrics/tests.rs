@@ -40,7 +40,9 @@ fn the_newest_figures_are_told_and_nothing_else() {
 #[test]
 fn a_histogram_has_a_line_a_bound_and_one_for_all() {
     let mut values = Histogram::new(&[250, 1_000_000]);
-    [100, 2_000, 3_000_000].map(|value| values.note(value));
+    for value in [100, 2_000, 3_000_000] {
+        values.note(value);
+    }
     let mut figures = Figures::default();
     figures.histogram("flush_seconds", "Flushes.", &values, 1e-6);
     assert_eq!(
