@@ -7,7 +7,8 @@
 //! such move is known exactly in O(1) (as Mastrolilli and Gambardella do for job shops, Journal of
 //! Scheduling 3(1), 2000), so that one look at a task, O(n + e + s), finds the best of all its
 //! places. Only tasks of the critical chain are moved: no other move shortens anything.
-//! Several tasks that belong together move at once ([`together`], [`regions`]), and after a move only what
+//! Several tasks that belong together move at once ([`together`], [`regions`]), two exchange their slots
+//! ([`exchange`]), and after a move only what
 //! it changes is counted again ([`recount`]).
 //!
 //! Worse schedules are accepted with a probability that falls while the budget is used up
@@ -24,6 +25,7 @@ use crate::problem::Problem;
 use crate::random::Random;
 use crate::schedule::{Placement, Schedule};
 
+mod exchange;
 mod net;
 mod places;
 mod reach;
@@ -63,6 +65,8 @@ const OF_CONTROLLERS: usize = 70;
 const OF_SEVERAL: usize = 20;
 /// So many of a hundred of these are of what lies in a whole group of machines.
 const OF_REGIONS: usize = 30;
+/// So many of a hundred of these exchange two tasks.
+const OF_EXCHANGES: usize = 30;
 /// So many of a hundred looks at a task count all ways without it.
 const EXACT: usize = 10;
 /// What is on a slot moves up when a node leaves it, and down when one comes, so many in one step.
@@ -255,6 +259,7 @@ impl<'a> Search<'a> {
         } else if self.tree.is_none() && self.memory.is_none() && draw < OF_SEVERAL {
             match self.random.below(100) {
                 ..OF_REGIONS => self.move_region(temperature),
+                draw if draw < OF_REGIONS + OF_EXCHANGES => self.move_exchange(temperature),
                 _ => self.move_together(temperature),
             }
         } else {

@@ -198,6 +198,26 @@ fn what_may_not_be_repeated_is_not() {
     assert!(copies.iter().all(|copy| copy.task % 2 == 0));
 }
 
+//   m0 |5|4 |        m0 |5|5  |
+//   m1 |5|3|3|  -->  m1 |4|3|3|
+#[test]
+fn tasks_that_fill_their_slots_change_places() {
+    let tasks = [5.0, 5.0, 4.0, 3.0, 3.0].map(|work| task(work, 1));
+    let dag = Dag::new(&tasks, &[]).unwrap();
+    let problem = Problem::new(dag, &grouped(&[(1.0, 1, 0), (1.0, 1, 0)], 1.0, 1.0)).unwrap();
+    let schedule = Heft::new(MeanRule::Costs).schedule(&problem).unwrap();
+    let mut search = Search::new(&problem, &schedule);
+    for node in 0..5 {
+        search.move_node(node, 0.0);
+    }
+    assert_eq!(search.makespan(), 11.0, "no task can move alone");
+    for _ in 0..40 {
+        search.move_exchange(0.0);
+    }
+    assert_eq!(search.makespan(), 10.0);
+    check(&problem, &search.schedule()).unwrap();
+}
+
 #[test]
 fn tasks_without_work_may_be_listed_in_any_order() {
     // All of the first machine's tasks start and end at 0, listed against their positions.
