@@ -9,6 +9,7 @@ mod copies;
 mod discards;
 mod enough;
 mod expected_bodies;
+mod folding;
 mod for_each;
 mod foresee;
 mod groups;

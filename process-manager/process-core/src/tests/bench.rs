@@ -97,6 +97,7 @@ pub(super) struct Bench {
     pub(super) planned_by: Vec<schedule::SchedulerKind>,
     /// The processes that they were for.
     pub(super) planned_for: Vec<model::ProcessId>,
+    is_carrying_out: bool,
 }
 
 pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
@@ -173,6 +174,7 @@ impl Bench {
             returns_lost: false,
             planned_by: Vec::new(),
             planned_for: Vec::new(),
+            is_carrying_out: false,
         };
         bench.connect();
         bench
@@ -223,7 +225,18 @@ impl Bench {
         self.carry_out();
     }
 
+    /// Carries out what a step has asked for. Answers that come meanwhile are carried out after it.
     pub(super) fn carry_out(&mut self) {
+        if self.is_carrying_out {
+            return;
+        }
+        self.is_carrying_out = true;
+        while self.carry_out_batch() {}
+        self.is_carrying_out = false;
+    }
+
+    /// Returns false if there was nothing to do.
+    fn carry_out_batch(&mut self) -> bool {
         let Batch {
             number,
             events,
@@ -234,9 +247,12 @@ impl Bench {
         self.events.extend(events);
         self.events
             .retain(|(stream, _)| !forgotten.contains(stream));
-        for effect in self.drive.flushed(number) {
+        let effects = self.drive.flushed(number);
+        let has_any = !effects.is_empty();
+        for effect in effects {
             self.play(effect);
         }
+        has_any
     }
 
     /// The attempt that is out of the activity of this command.

@@ -129,7 +129,9 @@ fn runs(known: &Known, attempt: AttemptId, judged: &mut Judged) -> Result<(), St
     judged.count_if(recorded.completed.contains(&activity));
     // Wherever it was in a list: what decides is what it is given.
     let mut completed = recorded.completed.iter();
-    if let Some(other) = completed.find(|&&one| is_same(known, (*base, one), (id, activity))) {
+    if let Some(other) = completed
+        .find(|&&one| is_same(known, (*base, one), (id, activity)) && !known.is_folded(*base, one))
+    {
         return Err(format!(
             "{attempt} starts, and {base} has recorded its outcome as that of {other}"
         ));
