@@ -495,12 +495,12 @@ impl Setup {
         }
     }
 
-    /// Processes discard files that nobody needs any more, on machines with stores of their own.
+    /// Processes discard files that nobody needs any more, on machines with stores of their own. All iterations are
+    /// kept, since files that were discarded are made again by way of those before.
     pub fn discards() -> Setup {
         Setup {
             bodies: Rate::percent(60),
             discards: Rate::percent(90),
-            kept_activities: Some(KEPT),
             ..Setup::copies()
         }
     }

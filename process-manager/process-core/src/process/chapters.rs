@@ -230,6 +230,15 @@ impl Process {
     pub(crate) fn restore(mut self, head: ProcessState, chapters: Vec<(u32, Chapter)>) -> Process {
         let read = chapters.iter().map(|&(number, _)| number).collect();
         self.state = head.with(chapters);
+        self.expand_again();
+        self.state.frame.rebuild(&self.definition);
+        self.rebuild_index();
+        self.changed = Changed::all_but(&self.state, &read);
+        self
+    }
+
+    /// The definition has become what the expansions say.
+    fn expand_again(&mut self) {
         for expanded in &self.state.expanded {
             for expansion in expanded.expansions() {
                 let n_before = self.definition.n_nodes();
@@ -247,10 +256,6 @@ impl Process {
                 }
             }
         }
-        self.state.frame.rebuild(&self.definition);
-        self.rebuild_index();
-        self.changed = Changed::all_but(&self.state, &read);
-        self
     }
 }
 

@@ -19,8 +19,11 @@ use crate::random::{Random, Rate};
 
 /// Parts of a process that are looked at for one that can be a body.
 const TRIES: usize = 8;
-/// Items at most: enough for names of two digits now and then.
-const ITEMS: [(u64, u64); 4] = [(1, 3), (2, 5), (8, 12), (0, 1)];
+/// Items at most: enough for names of two digits now and then, and for more nodes than a chapter of a snapshot
+/// has.
+const ITEMS: [(u64, u64); 5] = [(1, 3), (2, 5), (8, 12), (0, 1), (20, 30)];
+/// Items at most of a controller with another one inside.
+const ITEMS_OF_NESTED: u64 = 12;
 /// Bodies of loops, where no fault lets a process go on.
 const REPEATED: Rate = Rate::percent(50);
 /// Bodies of a `for-each` that run one after another, where no fault lets a process go on.
@@ -73,7 +76,8 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     let root = roots.into_iter().find(|&root| fits(generated, root))?;
     let (least, most) = ITEMS[random.index(ITEMS.len())];
     let n_items = random.between(least, most);
-    let may_nest = !generated.goes_on() && n_items > 0 && random.happens(NESTED);
+    let may_nest =
+        !generated.goes_on() && (1..=ITEMS_OF_NESTED).contains(&n_items) && random.happens(NESTED);
     let may_queue = !generated.goes_on() && random.happens(IN_A_ROW);
     let mut body = Body {
         item: "item",
