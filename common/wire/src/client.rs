@@ -516,6 +516,14 @@ pub struct ActivityStatus {
     pub copy: Option<ResourceId>,
 }
 
+impl ActivityStatus {
+    /// Returns true if it has completed in an iteration of which no more is kept than that: whatever completes has
+    /// an attempt, or stands for one.
+    pub fn is_folded(&self) -> bool {
+        self.phase == ActivityPhase::Completed && self.attempts.is_empty() && self.reused.is_none()
+    }
+}
+
 /// A place in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Planned {

@@ -39,4 +39,7 @@ pub struct Config {
     /// The name of the machine that is asked first to keep copies: the one beside this manager, so that
     /// controllers have the files near them. Where it is not there or cannot, others are.
     pub keeper: Option<String>,
+    /// Activities of ended iterations of one loop of which everything is kept; some thousand where nothing is
+    /// said. Of more, no more is known than that they have ended.
+    pub kept_activities: Option<u32>,
 }

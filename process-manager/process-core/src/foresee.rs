@@ -27,6 +27,7 @@ use crate::enact::reuse::{memo_of, stands};
 use crate::lookup::recorded::{BaseIndex, Recorded};
 use crate::parts::Parts;
 use crate::process::Process;
+use crate::process::folding::KEPT;
 use crate::record::{ActivityPhase, CacheKey, Event, Founded, Phase, Reused};
 use crate::step::Step;
 use crate::submission::Submission;
@@ -247,7 +248,8 @@ impl Paper<'_, '_> {
         let mut n_looked = 0;
         while self.n_left > 0 && self.process.phase() == Phase::Running {
             if let Some(decision) = self.next_known() {
-                let (event, n_steps) = decide_one(&self.process, decision, NOW, &mut self.programs);
+                let (event, n_steps) =
+                    decide_one(&self.process, decision, (NOW, KEPT), &mut self.programs);
                 self.take(n_steps);
                 if let Event::Faulted(fault) | Event::Broke { fault, .. } = &event {
                     return Some(fault.message.clone());

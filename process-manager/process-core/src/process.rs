@@ -4,12 +4,14 @@
 //! [`ProcessState`], which a snapshot holds with its chapters.
 
 mod abandoned;
+pub(crate) mod activities;
 pub(crate) mod activity;
 mod apply;
 pub(crate) mod chapters;
 pub(crate) mod details;
 pub(crate) mod drafted;
 pub(crate) mod files;
+pub(crate) mod folding;
 pub(crate) mod index;
 pub(crate) mod items;
 pub(crate) mod packed;
@@ -30,6 +32,7 @@ use model::{
 };
 use wire::client::{Summary, Totals};
 
+use crate::process::activities::Activities;
 use crate::process::activity::ActivityState;
 use crate::process::chapters::Changed;
 use crate::process::details::Details;
@@ -85,7 +88,7 @@ pub struct ProcessState {
     pub(crate) frame: Frame,
     /// By node; controllers have an entry that is never used.
     #[n(3)]
-    pub(crate) activities: Vec<ActivityState>,
+    pub(crate) activities: Activities,
     #[n(4)]
     pub(crate) variables: Vec<Value>,
     #[n(5)]
@@ -123,6 +126,9 @@ pub struct ProcessState {
     /// The plans that moved activities because of slow machines; none where there were none.
     #[n(18)]
     pub(crate) moves: Option<Moves>,
+    /// Activities that were folded and for which another outcome stood; none where there are none.
+    #[n(19)]
+    pub(crate) n_reused_folded: Option<u32>,
 }
 
 impl Process {
@@ -151,7 +157,7 @@ impl Process {
             .collect();
         let state = ProcessState {
             frame: Frame::new(&definition),
-            activities: vec![ActivityState::default(); n_nodes],
+            activities: Activities::new(n_nodes),
             variables,
             ..ProcessState::default()
         };
@@ -198,13 +204,13 @@ impl Process {
 
     /// Its activities' states, by node.
     pub fn activity(&self, activity: ActivityId) -> &ActivityState {
-        &self.state.activities[activity.node().index()]
+        self.state.activities.at(activity.node().index())
     }
 
     pub(crate) fn activity_mut(&mut self, activity: ActivityId) -> &mut ActivityState {
         let index = activity.node().index();
         self.changed.add_node(index);
-        &mut self.state.activities[index]
+        self.state.activities.at_mut(index)
     }
 
     /// The details of an activity.

@@ -9,6 +9,7 @@ use crate::enact::evaluate::{Spot, fault_event};
 use crate::limits;
 use crate::observe;
 use crate::parts::Parts;
+use crate::process::folding::KEPT;
 use crate::record::{Event, Phase};
 use crate::step::Step;
 use crate::stream::Stream;
@@ -113,11 +114,12 @@ impl Parts {
     /// Evaluates the pending decisions, and makes a cache lookup for each activity that becomes
     /// ready. Returns true if nothing is left to evaluate or look up and planning may begin.
     fn advance(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) -> bool {
+        let n_kept = step.config.kept_activities.unwrap_or(KEPT);
         while !slice.is_used_up() {
             let decided = step
                 .cx
                 .process(id)
-                .and_then(|process| decide(process, step.now, step.programs));
+                .and_then(|process| decide(process, (step.now, n_kept), step.programs));
             let is_early = matches!(decided, Some((Event::Closed { .. }, _)))
                 && step
                     .cx

@@ -3,7 +3,8 @@
 //! stream. Each is opened and finished by the program of today.
 //!
 //! ```text
-//! earlier: again ─▶ assign ─▶ told, picked, left, fails, behind     ended broken, with `--keep-going`
+//! earlier: again ─▶ assign ─▶ 40 × item ─▶ begin ─▶ 6 × iteration
+//!             ─▶ told, picked, left, fails, behind                 ended broken, with `--keep-going`
 //! golden:  made ─▶ recalled ─▶ halfway, once ─▶ last                killed when the end of `once` was durable
 //!                                                                   at the process manager, and nobody else
 //!                                                                   knew; `halfway` had begun
@@ -23,6 +24,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, root};
+
+/// Items and iterations of the process that ended broken.
+const COPIES: usize = 46;
 
 /// Each golden directory, with its name.
 fn releases() -> Vec<(String, PathBuf)> {
@@ -78,8 +82,12 @@ fn phases(sandbox: &Sandbox, process: &Value) -> Vec<(String, String)> {
 
 /// The same as text.
 fn shown(sandbox: &Sandbox, process: &Value) -> String {
-    let phases = phases(sandbox, process).into_iter();
+    told(&phases(sandbox, process))
+}
+
+fn told(phases: &[(String, String)]) -> String {
     let lines: Vec<String> = phases
+        .iter()
         .map(|(name, phase)| format!("{name} {phase}"))
         .collect();
     lines.join(", ")
@@ -127,9 +135,16 @@ fn a_process_that_ended_broken_in_each_release_is_told_as_ever_and_run_again() {
         let sandbox = copied(&golden);
         let earlier = process(&sandbox, "earlier");
         assert_eq!(earlier["state"], "faulted", "{release}");
+        let (copies, once): (Vec<_>, Vec<_>) = phases(&sandbox, &earlier)
+            .into_iter()
+            .partition(|(name, _)| name.contains('['));
+        assert_eq!(copies.len(), COPIES, "{release}");
+        let mut copies = copies.iter();
+        assert!(copies.all(|(_, phase)| phase == "completed"), "{release}");
         assert_eq!(
-            shown(&sandbox, &earlier),
-            "again completed, behind skipped, fails faulted, left skipped, picked completed, told completed",
+            told(&once),
+            "again completed, begin completed, behind skipped, fails faulted, left skipped, picked completed, \
+             told completed",
             "{release}"
         );
         sandbox.file("state/gate", "");
@@ -142,6 +157,7 @@ fn a_process_that_ended_broken_in_each_release_is_told_as_ever_and_run_again() {
             .filter(|line| *line == "told")
             .count();
         assert_eq!(n_told, 1, "{release}: a recorded outcome ran again");
+        assert_eq!(sandbox.lines("state/items").len(), COPIES, "{release}");
     }
 }
 

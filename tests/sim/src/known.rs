@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Policy;
 use model::{
-    ActivityId, AttemptId, Command, Draft, FaultName, GroupId, Mono, NodeKind, OutputSource,
-    ProcessId, ResourceId, Source, Span, Template,
+    ActivityId, AttemptId, Command, Draft, FaultName, GroupId, Mono, NodeId, NodeKind,
+    OutputSource, ProcessId, ResourceId, Source, Span, Template,
 };
 use process_core::record::{End, Holding, Verdict};
 use process_core::{Event, Stream};
@@ -23,6 +23,8 @@ use crate::reference::Expected;
 /// Everything seen so far, before the event that a rule looks at.
 #[derive(Debug, Default)]
 pub struct Known {
+    /// The controller above each node.
+    pub above: BTreeMap<(ProcessId, NodeId), NodeId>,
     /// The expected end of each process.
     pub expected: BTreeMap<ProcessId, Expected>,
     /// True if messages are lost.
@@ -114,6 +116,8 @@ pub struct Durable {
     pub closed: Option<Phase>,
     /// True if its slots are given back.
     pub is_released: bool,
+    /// The roots of iterations of which only their end is kept.
+    pub folded: BTreeSet<NodeId>,
 }
 
 impl Known {
@@ -121,6 +125,9 @@ impl Known {
     pub fn note_demands(&mut self, process: ProcessId, draft: &Draft) {
         for (index, node) in draft.nodes.iter().enumerate() {
             let id = (process, ActivityId(index as u32));
+            for child in node.children() {
+                self.above.insert((process, *child), NodeId(index as u32));
+            }
             if let NodeKind::Activity(activity) = &node.kind {
                 if activity.repeatable {
                     self.repeatable.insert(id);
@@ -130,6 +137,19 @@ impl Known {
                 }
             }
         }
+    }
+
+    /// True if of an activity it is only kept that it has ended.
+    pub fn is_folded(&self, process: ProcessId, activity: ActivityId) -> bool {
+        let folded = self.processes.get(&process).map(|process| &process.folded);
+        let mut at = Some(NodeId(activity.0));
+        while let Some(node) = at {
+            if folded.is_some_and(|folded| folded.contains(&node)) {
+                return true;
+            }
+            at = self.above.get(&(process, node)).copied();
+        }
+        false
     }
 
     /// Notes who reads what, in a process that discards files.
@@ -348,6 +368,11 @@ impl Durable {
             Event::Granted { group, holding } => {
                 self.holdings.insert(*group, holding.clone());
             }
+            Event::Expanded(expanded) => {
+                let iterations = expanded.iterations.as_ref();
+                let folded = iterations.and_then(|one| one.folded.as_ref());
+                self.folded.extend(folded.into_iter().flatten());
+            }
             Event::CancelAsked => self.is_cancelling = true,
             Event::Faulted(fault) | Event::Broke { fault, .. } => {
                 self.is_faulting = true;
@@ -364,7 +389,6 @@ impl Durable {
             | Event::Planned(_)
             | Event::Replanned(_)
             | Event::Decided(_)
-            | Event::Expanded(_)
             | Event::Assigned { .. }
             | Event::Readied(_)
             | Event::Copied { .. }

@@ -7,7 +7,8 @@ use std::fmt;
 use machine::{Drive, History};
 use model::{
     Activity, Capture, Command, Draft, Expression, ForEach, Join, Mono, Node, NodeId, NodeKind,
-    Parse, Policy, Produced, Span, SubmitKey, Template, Type, Value, Variable,
+    Parse, Policy, Produced, Repeat, Source, Span, Staged, SubmitKey, Template, Test, Type, Value,
+    Variable,
 };
 use process_core::{Config, ProcessManager};
 use simulator::{Faults, Rate, Seen, Setup, Sim, Snapshots, Submission};
@@ -23,6 +24,12 @@ pub const BYTES_MAX: usize = 1_024;
 
 /// Bytes that an item may take once it has ended, of a process that still runs.
 pub const ITEM_BYTES_MAX: usize = 500;
+
+/// Bytes that an iteration may take once it has ended and is folded.
+pub const ITERATION_BYTES_MAX: usize = 100;
+
+/// Activities of ended iterations of which everything is kept.
+const KEPT: u32 = 100;
 
 /// The measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +147,49 @@ pub fn items(n_items: u32) -> Draft {
     }
 }
 
+/// An activity and then a loop of so many iterations, each an activity that makes a file, which the next one
+/// reads.
+pub fn iterations(n_iterations: u32) -> Draft {
+    let mut draft = items(1);
+    let make = draft.nodes.remove(1);
+    let node = |name: &str, kind| Node {
+        name: name.to_owned(),
+        kind,
+        join: Join::All,
+    };
+    let mut begin = Activity::new(Command::List(vec![Template("begin".to_owned())]));
+    begin.outputs = vec![Produced {
+        name: "part".to_owned(),
+        path: "part.txt".to_owned(),
+    }];
+    let again = Repeat {
+        test: Test::While,
+        condition: Expression(format!("item < {n_iterations}")),
+        index: Some("item".to_owned()),
+        max_iterations: Some(n_iterations),
+        children: vec![NodeId(3)],
+    };
+    draft.nodes = vec![
+        node("", NodeKind::Sequence(vec![NodeId(1), NodeId(2)])),
+        node("begin", NodeKind::Activity(Box::new(begin))),
+        node("", NodeKind::Repeat(Box::new(again))),
+        make,
+    ];
+    let output = |activity| Source::Output {
+        activity: NodeId(activity),
+        output: 0,
+    };
+    if let NodeKind::Activity(activity) = &mut draft.nodes[3].kind {
+        activity.inputs = vec![Staged {
+            path: "before.txt".to_owned(),
+            source: output(1),
+            gathers: false,
+            carried: Some(output(3)),
+        }];
+    }
+    draft
+}
+
 /// Runs a parallel of so many activities, and measures it.
 pub fn run(n_activities: u32) -> Result<Figures, String> {
     let figures = measure(flat(n_activities), n_activities)?;
@@ -161,6 +211,7 @@ pub fn measure(draft: Draft, n_activities: u32) -> Result<Figures, String> {
         slots: (32, 32),
         n_happenings_max: 100 * u64::from(n_activities),
         looks_closely: false,
+        kept_activities: Some(KEPT),
         // The driver's own snapshots are enough: each costs as much as the process is large.
         faults: Faults {
             compaction: Rate::NEVER,

@@ -91,15 +91,13 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
         let generated = generate::process(&mut random, key, &options);
         again::follow(&mut random, generated, &mut all);
     }
-    // A rerun that makes files again is judged by tests of the core and of the programs.
-    let has_reruns = all.iter().any(|one| one.submit.base.is_some());
     for generated in all {
         let key = generated.submit.key;
         let process: ProcessId = key.process();
         let (generated, mut submit) = unrolled(setup, seed, generated);
         // Drawn apart from everything else.
         let mut apart = Random::new(seed ^ DISCARDS_SALT);
-        if apart.happens(setup.discards) && !has_reruns {
+        if apart.happens(setup.discards) {
             submit.draft.keep_intermediates = Some(false);
             known.note_reads(process, &generated);
         }

@@ -1,7 +1,7 @@
-//! A for-each of many items, counted by an allocator: a test binary of its own, so that nothing else
-//! allocates meanwhile.
+//! A for-each of many items and a loop of many iterations, counted by an allocator: a test binary of its own, so
+//! that nothing else allocates meanwhile.
 
-use sim::large::{ITEM_BYTES_MAX, items, measure};
+use sim::large::{ITEM_BYTES_MAX, ITERATION_BYTES_MAX, items, iterations, measure};
 
 #[global_allocator]
 static ALLOCATOR: sim::allocator::Counting = sim::allocator::Counting;
@@ -16,8 +16,9 @@ const ITEMS: u32 = if cfg!(debug_assertions) {
     20_000
 };
 
+/// One test, since two would allocate at the same time.
 #[test]
-fn an_item_that_has_ended_takes_less_than_five_hundred_bytes() {
+fn an_item_that_has_ended_takes_five_hundred_bytes_at_most_and_a_folded_iteration_a_hundred() {
     let [some, twice] = [ITEMS, 2 * ITEMS].map(|n_items| {
         let figures = measure(items(n_items), n_items).expect("it runs to its end");
         println!("{figures}");
@@ -29,4 +30,15 @@ fn an_item_that_has_ended_takes_less_than_five_hundred_bytes() {
     let bytes = (twice.state_bytes - some.state_bytes) / ITEMS as usize;
     println!("{bytes} bytes an item that has ended");
     assert!((1..ITEM_BYTES_MAX).contains(&bytes), "{bytes}");
+
+    let [some, twice] = [ITEMS, 2 * ITEMS].map(|n_iterations| {
+        let figures = measure(iterations(n_iterations), n_iterations + 1);
+        let figures = figures.expect("it runs to its end");
+        println!("{figures}");
+        assert_eq!(figures.n_plans, 1, "{figures}");
+        figures
+    });
+    let bytes = (twice.state_bytes - some.state_bytes) / ITEMS as usize;
+    println!("{bytes} bytes an iteration that was folded");
+    assert!((1..ITERATION_BYTES_MAX).contains(&bytes), "{bytes}");
 }

@@ -66,6 +66,7 @@ impl Sim {
                     scheduler: schedule::SchedulerKind::Best,
                     patience: PATIENCE,
                     lease,
+                    kept_activities: setup.kept_activities,
                     ..process_core::Config::default()
                 };
                 let fresh = || ProcessManager::new(config.clone());

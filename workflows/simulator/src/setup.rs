@@ -18,6 +18,9 @@ pub struct Setup {
     pub bodies: Rate,
     /// Processes that discard files which nobody needs any more.
     pub discards: Rate,
+    /// Activities of ended iterations of a loop of which a process manager keeps everything; the usual number
+    /// where nothing is said.
+    pub kept_activities: Option<u32>,
     /// Machines, from and to.
     pub machines: (u32, u32),
     /// Slots of a machine, from and to.
@@ -149,6 +152,10 @@ pub(crate) const LINGER: Span = Span::from_secs(10);
 /// A long absence of a manager.
 pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
 
+/// Activities of ended iterations of which everything is kept, where there are loops: drawn ones have few
+/// iterations.
+const KEPT: u32 = 1;
+
 /// Slots that an activity of a drawn process wants at most.
 const CORES_MAX: u64 = 2;
 
@@ -206,6 +213,7 @@ impl Setup {
             crowd: (0, 0),
             bodies: Rate::NEVER,
             discards: Rate::NEVER,
+            kept_activities: None,
             machines: (1, 3),
             slots: (1, 4),
             powers: (5, 20),
@@ -473,6 +481,7 @@ impl Setup {
     pub fn each() -> Setup {
         Setup {
             bodies: Rate::percent(90),
+            kept_activities: Some(KEPT),
             ..Setup::copies()
         }
     }
@@ -481,11 +490,13 @@ impl Setup {
     pub fn each_here() -> Setup {
         Setup {
             bodies: Rate::percent(90),
+            kept_activities: Some(KEPT),
             ..Setup::hard()
         }
     }
 
-    /// Processes discard files that nobody needs any more, on machines with stores of their own.
+    /// Processes discard files that nobody needs any more, on machines with stores of their own. All iterations are
+    /// kept, since files that were discarded are made again by way of those before.
     pub fn discards() -> Setup {
         Setup {
             bodies: Rate::percent(60),

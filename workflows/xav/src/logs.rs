@@ -71,6 +71,14 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         .filter(|_| !arguments.all && !arguments.json)
     {
         let items = chosen::named(name, &known, &definition)?;
+        if let [one] = items[..]
+            && one.is_folded()
+        {
+            screen::tell(&format!(
+                "{name} has completed; of an iteration that ended so long ago no more is kept\n"
+            ));
+            return Ok(0);
+        }
         if items.len() >= FOLDED_FROM {
             let first = listed_first(&items, &definition);
             screen::out(&list(&known, &definition, items))?;

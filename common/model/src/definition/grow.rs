@@ -26,7 +26,7 @@ use minicbor::{Decode, Encode};
 pub(super) use self::crossings::Crossings;
 pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
-use super::{Checked, Definition, Draft, Node, NodeKind, Policy};
+use super::{Checked, Definition, Draft, Node, NodeKind, OutputSource, Policy, Source};
 use crate::{ActivityId, NodeId};
 
 /// The items that a for-each runs its body for, or further iterations of a loop: how many, and their
@@ -363,6 +363,28 @@ impl Definition {
         let readers = self.0.crossings.readers_of(own).into_iter();
         let readers = readers.map(|reader| ActivityId(shifted(reader, &around).0));
         readers.collect()
+    }
+
+    /// Returns true if files of all bodies of a controller are read outside of it, or are outputs of the process.
+    pub fn is_gathered(&self, each: NodeId) -> bool {
+        let submitted = self.0.submitted();
+        let origin = self.origin(each);
+        let Some(&body) = submitted.nodes[origin.index()].children().first() else {
+            return false;
+        };
+        let own = Shift {
+            from: body.0,
+            len: body_len(&submitted.nodes, origin),
+            to: body.0,
+        };
+        let mut outputs = submitted.outputs.iter();
+        let is_output = outputs.any(|output| match output.source {
+            OutputSource::Gathered(Source::Output { activity, .. }) => own.of(activity).is_some(),
+            OutputSource::Gathered(_) | OutputSource::Produced(_) | OutputSource::Expression(_) => {
+                false
+            }
+        });
+        is_output || self.0.crossings.is_gathered(own)
     }
 
     /// Returns true if an iteration of a loop reads what this activity has made in the one before.

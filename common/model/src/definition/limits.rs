@@ -10,7 +10,8 @@ pub const LINKS_MAX: usize = 8_000_000;
 pub const ITEMS_MAX: usize = 200_000;
 /// Iterations of one loop that says nothing of them...
 pub const ITERATIONS: u32 = 10_000;
-/// ...and the most that it may allow. Each costs the process manager as much as an item.
+/// ...and the most that it may allow. The last ones cost the process manager as much as an item, those before
+/// some 70 bytes for each node of the body.
 pub const ITERATIONS_MAX: u32 = 200_000;
 /// Bytes of the key of an item, which is part of the names of activities and files.
 pub const KEY_BYTES_MAX: usize = 100;

@@ -22,19 +22,23 @@ const LINKS_A_STEP: u64 = 64;
 
 /// The next event that an expression decides and the steps that this took; none if no decision is
 /// pending.
-pub(crate) fn decide(process: &Process, now: Now, programs: &mut Programs) -> Option<(Event, u64)> {
+pub(crate) fn decide(
+    process: &Process,
+    (now, n_kept): (Now, u32),
+    programs: &mut Programs,
+) -> Option<(Event, u64)> {
     if process.phase() != Phase::Running {
         return None;
     }
     let decision = process.state.frame.next_decision()?;
-    Some(decide_one(process, decision, now, programs))
+    Some(decide_one(process, decision, (now, n_kept), programs))
 }
 
 /// The event that the expressions of this decision decide and the steps that this took.
 pub(crate) fn decide_one(
     process: &Process,
     decision: Decision,
-    now: Now,
+    (now, n_kept): (Now, u32),
     programs: &mut Programs,
 ) -> (Event, u64) {
     let mut evaluator = Evaluator::new(programs);
@@ -61,7 +65,7 @@ pub(crate) fn decide_one(
             (None, Ok(Event::Decided(flow)))
         }
         Decision::Repeat(node) => {
-            let event = repeat(process, node, now, &mut evaluator);
+            let event = repeat(process, node, (now, n_kept), &mut evaluator);
             (Some(Spot::Node(node)), event)
         }
         Decision::Join(node) => (Some(Spot::Node(node)), join(process, node, &mut evaluator)),

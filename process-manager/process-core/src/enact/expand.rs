@@ -67,7 +67,7 @@ pub(crate) fn expand(
 pub(crate) fn repeat(
     process: &Process,
     node: NodeId,
-    now: Now,
+    (now, n_kept): (Now, u32),
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Event, Box<Fault>> {
     let definition = &process.definition;
@@ -109,10 +109,16 @@ pub(crate) fn repeat(
         0 => Vec::new(),
         _ => process.entries_again(node, now.wall),
     };
+    let folded = Some(process.foldable(node, n_kept));
+    let folded = folded.filter(|folded| !folded.is_empty());
     let n_more = 1;
     Ok(Event::Expanded(Box::new(Expanded {
         node,
-        iterations: Some(Iterations { n_more, entries }),
+        iterations: Some(Iterations {
+            n_more,
+            entries,
+            folded,
+        }),
         ..Expanded::default()
     })))
 }

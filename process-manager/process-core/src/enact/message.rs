@@ -12,6 +12,7 @@ use wire::attempt::{Dispatch, Stdin as WireStdin};
 
 use crate::enact::evaluate::{Evaluator, produced, scope};
 use crate::process::Process;
+use crate::process::folding::NOT_KEPT;
 use crate::record::CacheKey;
 
 /// The variable of the environment that tells a command its process...
@@ -227,6 +228,10 @@ fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box
     let definition = process.definition();
     let name = definition.name_of(id.node());
     let message = match source {
+        Source::Output { activity, .. } if process.is_folded(ActivityId(activity.0)) => {
+            let producer = definition.name_of(activity);
+            format!("{name}: input `{path}` is damaged or gone, and of `{producer}` {NOT_KEPT}")
+        }
         Source::Output { activity, .. } => {
             let producer = definition.name_of(activity);
             format!("{name}: input `{path}` is not there, because `{producer}` was skipped")

@@ -7,6 +7,7 @@ use wire::attempt::{End, Outcome};
 
 use crate::enact::message::laid;
 use crate::process::Process;
+use crate::process::folding::NOT_KEPT;
 use crate::record::{Ended, Flow, Phase, Verdict};
 
 /// Maximum number of recomputations of one activity, however its files were lost: they may be too
@@ -51,6 +52,9 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             .is_some_and(|activity| activity.at_most_once)
         {
             return Verdict::Faulted(Box::new(gone(process, activity, "it must not run twice")));
+        }
+        if process.is_folded(maker) {
+            return Verdict::Faulted(Box::new(gone(process, activity, NOT_KEPT)));
         }
         let recomputation = process.recomputation(maker);
         // Files that have been made again since it was sent are what it lacks no more.

@@ -42,6 +42,23 @@ pub struct ActivityState {
 const _: () = assert!(size_of::<ActivityState>() <= 64);
 
 impl ActivityState {
+    /// What is left of an activity of an iteration that ended long ago.
+    pub(super) const fn folded(phase: ActivityPhase) -> ActivityState {
+        ActivityState {
+            phase,
+            number: 0,
+            resource: ResourceId::local(0),
+            n_failed: 0,
+            n_lost: 0,
+            details: Kept::Folded,
+        }
+    }
+
+    /// Returns true if nothing is known of it but that it has completed or was skipped.
+    pub(crate) fn is_folded(&self) -> bool {
+        matches!(self.details, Kept::Folded)
+    }
+
     /// Its details.
     pub(crate) fn details(&self) -> Cow<'_, Details> {
         self.details.read()

@@ -125,6 +125,9 @@ impl Process {
         beside: Option<ResourceId>,
     ) {
         self.name_machine(resource, name);
+        if self.is_folded(activity) {
+            return;
+        }
         if let Some(holder) = beside {
             self.set_holder(activity, holder);
         }

@@ -15,16 +15,11 @@ use std::fmt;
 use minicbor::{Decode, Encode};
 use model::{ActivityId, Entry, NodeId, Plan, Value};
 
+use crate::process::activities::{Activities, Masks, NODES};
 use crate::process::activity::ActivityState;
 use crate::process::{Process, ProcessState};
 use crate::record::{Expanded, Flow, LinkState, NodeState};
 use crate::tree::Frame;
-
-/// Nodes, and links, of a chapter: some 8 KiB where they have ended. A change of one node costs the chapter,
-/// and each chapter a row of the store.
-///
-/// In tests so few that a change which is not noted is not covered by those beside it.
-const NODES: usize = if cfg!(test) { 3 } else { 64 };
 
 /// Expansions of a chapter: each may have thousands of items.
 const EXPANSIONS: usize = if cfg!(test) { 2 } else { 16 };
@@ -54,6 +49,9 @@ pub struct Chapter {
     /// Consecutive expansions.
     #[n(5)]
     expanded: Vec<Expanded>,
+    /// The phases of the nodes, where all of them were folded: there are no states then.
+    #[n(6)]
+    folded: Option<Masks>,
 }
 
 /// The numbers of the chapters that the last snapshot does not have as they are.
@@ -159,7 +157,7 @@ impl ProcessState {
             phase: self.phase,
             closed: self.closed,
             frame: Frame::default(),
-            activities: Vec::new(),
+            activities: Activities::default(),
             variables: self.variables.clone(),
             outputs: self.outputs.clone(),
             faults: self.faults.clone(),
@@ -179,6 +177,7 @@ impl ProcessState {
             expanded: self.expanded[sealed..].to_vec(),
             of_bodies: BTreeMap::new(),
             moves: self.moves.clone(),
+            n_reused_folded: self.n_reused_folded,
         }
     }
 
@@ -196,15 +195,17 @@ impl ProcessState {
         let entries = &self.plan.entries;
         let entry = |node| entries.partition_point(|entry| entry.activity < ActivityId(node));
         let of_bodies = self.of_bodies.range((from, 0)..(to, 0));
+        let (activities, folded) = self.activities.part(place);
         Chapter {
             nodes: cut(self.frame.nodes(), place, NODES).to_vec(),
-            activities: cut(&self.activities, place, NODES).to_vec(),
+            activities,
             entries: entries[entry(from.0)..entry(to.0)].to_vec(),
             of_bodies: of_bodies
                 .map(|(&key, value)| (key, value.clone()))
                 .collect(),
             links: cut(self.frame.links(), place, NODES).to_vec(),
             expanded: Vec::new(),
+            folded,
         }
     }
 
@@ -214,7 +215,7 @@ impl ProcessState {
         let last = std::mem::take(&mut self.expanded);
         for (_, chapter) in chapters {
             self.frame.extend(chapter.nodes, chapter.links);
-            self.activities.extend(chapter.activities);
+            self.activities.extend(chapter.activities, chapter.folded);
             self.plan.entries.extend(chapter.entries);
             self.of_bodies.extend(chapter.of_bodies);
             self.expanded.extend(chapter.expanded);
@@ -229,13 +230,32 @@ impl Process {
     pub(crate) fn restore(mut self, head: ProcessState, chapters: Vec<(u32, Chapter)>) -> Process {
         let read = chapters.iter().map(|&(number, _)| number).collect();
         self.state = head.with(chapters);
-        for expanded in &self.state.expanded {
-            self.definition.expand(&expanded.expansion());
-        }
+        self.expand_again();
         self.state.frame.rebuild(&self.definition);
         self.rebuild_index();
         self.changed = Changed::all_but(&self.state, &read);
         self
+    }
+
+    /// The definition has become what the expansions say.
+    fn expand_again(&mut self) {
+        for expanded in &self.state.expanded {
+            for expansion in expanded.expansions() {
+                let n_before = self.definition.n_nodes();
+                self.definition.expand(&expansion);
+                // Copies of what was folded need no room at any time.
+                for node in n_before..self.definition.n_nodes() {
+                    if self
+                        .state
+                        .activities
+                        .get(node)
+                        .is_some_and(ActivityState::is_folded)
+                    {
+                        self.definition.let_go(ActivityId(node as u32));
+                    }
+                }
+            }
+        }
     }
 }
 

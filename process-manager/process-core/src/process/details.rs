@@ -1,6 +1,7 @@
 //! The details of an activity, packed once it has ended: there may be a million of them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -66,6 +67,9 @@ pub(crate) struct Details {
     /// The lost one of the two machines that have its outputs, until there is another copy.
     #[n(16)]
     pub(crate) lost_holder: Option<ResourceId>,
+    /// The machines on which folded activities have read its outputs, in a process that discards files.
+    #[n(17)]
+    pub(crate) read_at: Option<BTreeSet<ResourceId>>,
 }
 
 /// The attempt whose outcome stands for an activity; its figures are in the details.
@@ -90,12 +94,14 @@ pub(crate) enum Kept {
     Open(Box<Details>),
     /// They are unlikely to: their encoded form, some 100 bytes instead of 400.
     Packed(Box<[u8]>),
+    /// They were given up: see [`crate::process::folding`].
+    Folded,
 }
 
 impl Kept {
     pub(crate) fn read(&self) -> Cow<'_, Details> {
         match self {
-            Kept::None => Cow::Borrowed(&*NO_DETAILS),
+            Kept::None | Kept::Folded => Cow::Borrowed(&*NO_DETAILS),
             Kept::Open(details) => Cow::Borrowed(details),
             Kept::Packed(bytes) => Cow::Owned(unpacked(bytes)),
         }
@@ -105,7 +111,7 @@ impl Kept {
     pub(crate) fn open(&self) -> Option<&Details> {
         match self {
             Kept::Open(details) => Some(details),
-            Kept::None | Kept::Packed(_) => None,
+            Kept::None | Kept::Packed(_) | Kept::Folded => None,
         }
     }
 
@@ -116,19 +122,19 @@ impl Kept {
         }
         match self {
             Kept::Open(details) => Some(details),
-            Kept::None | Kept::Packed(_) => None,
+            Kept::None | Kept::Packed(_) | Kept::Folded => None,
         }
     }
 
     pub(crate) fn get_or_insert(&mut self) -> &mut Details {
         match self {
             Kept::Open(_) => {}
-            Kept::None => *self = Kept::Open(Box::default()),
+            Kept::None | Kept::Folded => *self = Kept::Open(Box::default()),
             Kept::Packed(bytes) => *self = Kept::Open(Box::new(unpacked(bytes))),
         }
         match self {
             Kept::Open(details) => details,
-            Kept::None | Kept::Packed(_) => unreachable!("they were opened above"),
+            Kept::None | Kept::Packed(_) | Kept::Folded => unreachable!("they were opened above"),
         }
     }
 
@@ -152,6 +158,7 @@ impl fmt::Debug for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kept::None => f.write_str("None"),
+            Kept::Folded => f.write_str("Folded"),
             Kept::Open(_) | Kept::Packed(_) => self.read().fmt(f),
         }
     }
@@ -160,8 +167,8 @@ impl fmt::Debug for Kept {
 impl PartialEq for Kept {
     fn eq(&self, other: &Kept) -> bool {
         match (self, other) {
-            (Kept::None, Kept::None) => true,
-            (Kept::None, _) | (_, Kept::None) => false,
+            (Kept::None, Kept::None) | (Kept::Folded, Kept::Folded) => true,
+            (Kept::None | Kept::Folded, _) | (_, Kept::None | Kept::Folded) => false,
             (Kept::Packed(one), Kept::Packed(other)) => one == other,
             (Kept::Open(_) | Kept::Packed(_), Kept::Open(_) | Kept::Packed(_)) => {
                 self.read() == other.read()
@@ -178,6 +185,7 @@ impl<C> Encode<C> for Kept {
     ) -> Result<(), encode::Error<W::Error>> {
         match self {
             Kept::None => encoder.null()?.ok(),
+            Kept::Folded => encoder.undefined()?.ok(),
             Kept::Open(details) => details.encode(encoder, cx),
             Kept::Packed(bytes) => {
                 let written = encoder.writer_mut().write_all(bytes);
@@ -196,6 +204,10 @@ impl<'b, C> Decode<'b, C> for Kept {
         if decoder.datatype()? == Type::Null {
             decoder.null()?;
             return Ok(Kept::None);
+        }
+        if decoder.datatype()? == Type::Undefined {
+            decoder.undefined()?;
+            return Ok(Kept::Folded);
         }
         let begin = decoder.position();
         let details = Details::decode(decoder, cx)?;

@@ -147,6 +147,9 @@ impl Process {
     /// A machine is lost.
     pub(crate) fn lose_machine(&mut self, lost: ResourceId, activities: &[ActivityId]) {
         for &activity in activities {
+            if self.is_folded(activity) {
+                continue;
+            }
             self.activity_mut(activity).details_mut().lost_holder = Some(lost);
             self.note_uncopied(activity);
         }

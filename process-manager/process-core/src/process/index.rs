@@ -9,6 +9,7 @@ use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
 use crate::process::drafted::Drafted;
+use crate::process::folding::Folds;
 use crate::process::readers::Readers;
 use crate::process::slots::NeededSlots;
 use crate::record::ActivityPhase;
@@ -52,6 +53,8 @@ pub(crate) struct Index {
     pub(crate) readers: Option<Box<Readers>>,
     /// Outputs of all activities.
     pub(crate) n_produced: usize,
+    /// Iterations of which nothing is kept but that they have ended.
+    pub(super) folds: Folds,
     /// The slots that the rest of the plan needs.
     pub(crate) slots: NeededSlots,
     /// The most cores that an activity wants.
@@ -80,6 +83,12 @@ impl fmt::Debug for Fresh {
 }
 
 impl Index {
+    /// Controllers of which it is known how much is folded below them.
+    #[cfg(test)]
+    pub(crate) fn folds_known(&self) -> usize {
+        self.folds.n_known()
+    }
+
     /// An attempt is sent to a machine.
     pub(super) fn send(&mut self, attempt: (ActivityId, u32), resource: ResourceId) {
         self.out.insert(attempt, resource);
@@ -301,6 +310,7 @@ impl Process {
         }
         self.count_needed_slots();
         self.rebuild_readers();
+        self.rebuild_folds();
     }
 
     fn count_all(&mut self, node: NodeId) {

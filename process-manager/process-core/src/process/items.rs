@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use model::{Enclosing, NodeId, NodeKind, Value};
 
 use crate::process::Process;
-use crate::process::activity::ActivityState;
 use crate::record::{Expanded, Iterations};
 
 /// What expressions of a node can read of the bodies that it lies in: values of items, indexes and
@@ -58,8 +57,7 @@ impl Process {
         let read_before = self.forget_readers(&across);
         self.definition.expand(&expanded.expansion());
         let n_nodes = self.definition.n_nodes();
-        let states = &mut self.state.activities;
-        states.resize(n_nodes, ActivityState::default());
+        self.state.activities.grow(n_nodes);
         self.state.frame.grow(&self.definition, each);
         self.changed.add_nodes(n_before, n_nodes);
         let n_links = self.definition.links().len();
@@ -77,6 +75,7 @@ impl Process {
         for maker in read_before {
             self.note_unneeded(maker);
         }
+        self.fold(expanded.folded());
     }
 
     /// Keeps what the definition needs to be grown again: the plan has the entries.
@@ -95,7 +94,11 @@ impl Process {
         let (n_more, entries) = (more.n_more, Vec::new());
         self.push_expanded(Expanded {
             node: expanded.node,
-            iterations: Some(Iterations { n_more, entries }),
+            iterations: Some(Iterations {
+                n_more,
+                entries,
+                folded: None,
+            }),
             ..Expanded::default()
         });
     }

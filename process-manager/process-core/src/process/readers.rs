@@ -85,13 +85,9 @@ impl Process {
         let mut places: BTreeSet<ResourceId> = self.copy_of(maker).into_iter().collect();
         places.insert(self.holder_of(maker));
         for &activity in past.chain([&maker]) {
-            let state = self.activity(activity);
-            let details = state.details();
-            places.extend((state.number > 0).then_some(state.resource));
-            places.extend(details.earlier.iter().map(|one| one.resource));
-            let recomputation = details.recomputation.as_deref();
-            places.extend(recomputation.map(|one| one.resource));
+            places.extend(self.places_of_attempts(activity));
         }
+        places.extend(self.details(maker).read_at.iter().flatten());
         places
     }
 
@@ -191,7 +187,9 @@ impl Process {
         self.index.readers = Some(Box::new(readers));
         let definition = self.definition.clone();
         for &reader in definition.activities() {
-            self.note_reader(reader);
+            if !self.is_folded(reader) {
+                self.note_reader(reader);
+            }
         }
         for &maker in definition.activities() {
             self.note_unneeded(maker);
@@ -214,6 +212,9 @@ impl Process {
     fn note_reader(&mut self, reader: ActivityId) {
         let makers: BTreeSet<ActivityId> = self.makers(reader).collect();
         for maker in makers {
+            if self.is_folded(maker) {
+                continue;
+            }
             let has_read = self.has_read(reader, maker);
             let Some(readers) = &mut self.index.readers else {
                 return;
@@ -224,6 +225,40 @@ impl Process {
                 false => reading.left.insert(reader),
             };
         }
+    }
+
+    /// An activity is folded: it reads no more, and nobody reads what it has made. The machines that may have
+    /// what it has read are still to be known.
+    pub(super) fn forget_reader(&mut self, activity: ActivityId) {
+        if self.index.readers.is_none() {
+            return;
+        }
+        let makers: BTreeSet<ActivityId> = self.makers(activity).collect();
+        let places = self.places_of_attempts(activity);
+        for maker in makers {
+            if self.is_folded(maker) {
+                continue;
+            }
+            let details = self.activity_mut(maker).details_mut();
+            let read_at = details.read_at.get_or_insert_default();
+            read_at.extend(&places);
+            self.activity_mut(maker).pack();
+        }
+        self.forget_readers(&[activity]);
+        if let Some(readers) = &mut self.index.readers {
+            readers.of.remove(&activity);
+        }
+    }
+
+    /// The machines of the attempts at an activity.
+    fn places_of_attempts(&self, activity: ActivityId) -> BTreeSet<ResourceId> {
+        let state = self.activity(activity);
+        let details = state.details();
+        let last = (state.number > 0).then_some(state.resource);
+        let earlier = details.earlier.iter().map(|one| one.resource);
+        let recomputation = details.recomputation.as_deref();
+        let again = recomputation.map(|one| one.resource);
+        last.into_iter().chain(earlier).chain(again).collect()
     }
 
     /// What these activities read is about to change. Returns the activities that they have read from.

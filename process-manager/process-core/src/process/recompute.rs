@@ -141,6 +141,12 @@ impl Process {
         recomputation.last.as_deref()
     }
 
+    /// Returns true if files are to be made again.
+    pub(crate) fn is_recomputing(&self) -> bool {
+        let mut all = self.index.recomputations.iter();
+        all.any(|&activity| self.is_to_be_recomputed(activity))
+    }
+
     pub(crate) fn next_number(&self, activity: ActivityId) -> u32 {
         let recomputation = self.recomputation(activity);
         let before = recomputation.map_or(0, |recomputation| recomputation.number);
@@ -160,6 +166,9 @@ impl Process {
     /// These are to be made again for whoever lacks them on a machine.
     pub(crate) fn want_recomputations(&mut self, makers: &[ActivityId], lacked_on: ResourceId) {
         for &maker in makers {
+            if self.is_folded(maker) {
+                continue;
+            }
             let was_left = self.is_left(maker);
             let number = self.activity(maker).number;
             self.index.recomputations.insert(maker);

@@ -249,6 +249,16 @@ fn events() -> Vec<Event> {
             iterations: Some(Iterations {
                 n_more: 1,
                 entries: vec![entry],
+                folded: None,
+            }),
+            ..Expanded::default()
+        })),
+        Event::Expanded(Box::new(Expanded {
+            node: NodeId(3),
+            iterations: Some(Iterations {
+                n_more: 1,
+                entries: vec![entry],
+                folded: Some(vec![NodeId(5), NodeId(8)]),
             }),
             ..Expanded::default()
         })),

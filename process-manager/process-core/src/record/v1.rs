@@ -162,7 +162,8 @@ impl Event {
     pub(crate) fn weight(&self) -> usize {
         let writes = match self {
             Event::Expanded(expanded) => {
-                return 1 + expanded.items.len() / 4 + expanded.size() / ENTRY_BYTES;
+                let n_listed = expanded.items.len() + expanded.folded().len();
+                return 1 + n_listed / 4 + expanded.size() / ENTRY_BYTES;
             }
             Event::Assigned { writes, .. } => writes,
             Event::Ended(ended) => &ended.writes,

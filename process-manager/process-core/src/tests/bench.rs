@@ -101,6 +101,7 @@ pub(super) struct Bench {
     pub(super) deeds: Vec<crate::Deed>,
     /// The metrics that were asked for last.
     pub(super) measured: Option<Box<crate::Measured>>,
+    is_carrying_out: bool,
 }
 
 pub(super) fn well(_: &Dispatch) -> Option<(End, i32, String)> {
@@ -179,6 +180,7 @@ impl Bench {
             planned_for: Vec::new(),
             deeds: Vec::new(),
             measured: None,
+            is_carrying_out: false,
         };
         bench.connect();
         bench
@@ -229,7 +231,18 @@ impl Bench {
         self.carry_out();
     }
 
+    /// Carries out what a step has asked for. Answers that come meanwhile are carried out after it.
     pub(super) fn carry_out(&mut self) {
+        if self.is_carrying_out {
+            return;
+        }
+        self.is_carrying_out = true;
+        while self.carry_out_batch() {}
+        self.is_carrying_out = false;
+    }
+
+    /// Returns false if there was nothing to do.
+    fn carry_out_batch(&mut self) -> bool {
         let Batch {
             number,
             events,
@@ -240,9 +253,12 @@ impl Bench {
         self.events.extend(events);
         self.events
             .retain(|(stream, _)| !forgotten.contains(stream));
-        for effect in self.drive.flushed(number) {
+        let effects = self.drive.flushed(number);
+        let has_any = !effects.is_empty();
+        for effect in effects {
             self.play(effect);
         }
+        has_any
     }
 
     /// The attempt that is out of the activity of this command.

@@ -57,3 +57,11 @@ fn state_of<M: Machine>(history: History<M>) -> M::State {
     }
     state
 }
+
+#[test]
+fn a_process_of_the_present_golden_snapshots_has_several_chapters() {
+    let (_, golden) = super::releases().pop().unwrap();
+    let (histories, _) = journal::open_read(&golden.join("pm/journal")).unwrap();
+    let most = histories.iter().map(|history| history.chapters.len()).max();
+    assert!(most >= Some(3), "{}: {most:?}", golden.display());
+}

@@ -12,7 +12,8 @@ use crate::wait;
 /// The directories of the version that is not released yet.
 const PRESENT: &str = "tests/journals/0.1";
 
-/// A process that ends broken before the other one begins. Commands find the log and the gate by their way from
+/// A process that ends broken before the other one begins. It has more than a hundred nodes, so that its snapshot has
+/// several chapters. Commands find the log and the gate by their way from
 /// the directory of an attempt, `am/work/PROCESS/N`.
 const EARLIER: &str = "\
 xavantes: 1
@@ -26,6 +27,27 @@ body:
       retry: { attempts: 2, backoff: 1ms }
       stdout: { into: number, as: int }
     - assign: { number: '${ number + 1 }' }
+    - for-each:
+        item: each
+        in: '${ range(40) }'
+        variables: { own: int }
+        do:
+          - activity: item
+            run: { shell: 'echo ${ each } >> ../../../../items; echo ${ each } | tee file' }
+            outputs: { file: file }
+            stdout: { into: own, as: int }
+          - assign: { own: '${ own + 1 }' }
+    - activity: begin
+      run: { shell: 'cat items/* > file' }
+      inputs: { items/: 'item[*].file' }
+      outputs: { file: file }
+    - repeat-until: '${ at == 5 }'
+      index: at
+      do:
+        activity: iteration
+        run: { shell: 'echo ${ at } >> ../../../../items; cat before > file; echo ${ at } >> file' }
+        inputs: { before: { first: begin.file, then: iteration.file } }
+        outputs: { file: file }
     - parallel:
         - activity: told
           cache: true

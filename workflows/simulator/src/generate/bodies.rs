@@ -19,8 +19,16 @@ use crate::random::{Random, Rate};
 
 /// Parts of a process that are looked at for one that can be a body.
 const TRIES: usize = 8;
-/// Items at most: enough for names of two digits now and then.
-const ITEMS: [(u64, u64); 4] = [(1, 3), (2, 5), (8, 12), (0, 1)];
+/// Items at most: enough for names of two digits now and then, and for more nodes than a chapter of a snapshot
+/// has.
+const ITEMS: [(u64, u64); 5] = [(1, 3), (2, 5), (8, 12), (0, 1), (20, 30)];
+/// Items at most of a controller with another one inside.
+const ITEMS_OF_NESTED: u64 = 12;
+/// Bodies that are the longest part that was looked at: in a body of one activity nothing goes on after its
+/// files were read.
+const LONGEST: Rate = Rate::percent(50);
+/// Nodes of all copies of a body together, about.
+const COPIED_NODES_MAX: u64 = 200;
 /// Bodies of loops, where no fault lets a process go on.
 const REPEATED: Rate = Rate::percent(50);
 /// Bodies of a `for-each` that run one after another, where no fault lets a process go on.
@@ -70,15 +78,23 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     }
     let roots = (0..TRIES).map(|_| NodeId(1 + random.index(nodes.len() - 1) as u32));
     let roots: Vec<NodeId> = roots.collect();
-    let root = roots.into_iter().find(|&root| fits(generated, root))?;
+    let len = |root: NodeId| behind(nodes, root) - root.0;
+    let mut fitting = roots.into_iter().filter(|&root| fits(generated, root));
+    let first = fitting.next()?;
+    let root = match random.happens(LONGEST) {
+        true => fitting.chain([first]).max_by_key(|&root| len(root))?,
+        false => first,
+    };
     let (least, most) = ITEMS[random.index(ITEMS.len())];
-    let n_items = random.between(least, most);
-    let may_nest = !generated.goes_on() && n_items > 0 && random.happens(NESTED);
+    let most = most.min(COPIED_NODES_MAX / u64::from(len(root)));
+    let n_items = random.between(least.min(most), most);
+    let may_nest =
+        !generated.goes_on() && (1..=ITEMS_OF_NESTED).contains(&n_items) && random.happens(NESTED);
     let may_queue = !generated.goes_on() && random.happens(IN_A_ROW);
     let mut body = Body {
         item: "item",
         root,
-        len: behind(nodes, root) - root.0,
+        len: len(root),
         items: (0..n_items).map(|_| random.below(100) as i64).collect(),
         last: None,
         at_most: match (may_queue, random.below(3)) {

@@ -60,6 +60,12 @@ impl Crossings {
         self.carried.contains(&producer)
     }
 
+    /// Returns true if somebody outside of a body reads the files of all its copies.
+    pub(super) fn is_gathered(&self, body: Shift) -> bool {
+        let mut pairs = self.gathers.iter();
+        pairs.any(|&(reader, producer)| body.of(producer).is_some() && body.of(reader).is_none())
+    }
+
     /// The activities that read from a body, and do not lie in it.
     pub(super) fn readers_of(&self, body: Shift) -> BTreeSet<NodeId> {
         let pairs = self.gathers.iter().chain(&self.last);

@@ -141,6 +141,18 @@ impl Definition {
         }
     }
 
+    /// Lets go of a copy of an activity for good, however it was changed: nobody will read its inputs. O(1).
+    pub fn let_go(&mut self, id: ActivityId) {
+        let beyond = id.node().index().checked_sub(self.0.draft.nodes.len());
+        if let Some(beyond) = beyond
+            && self.activity_as_written(id).is_some()
+            && let Some(checked) = Arc::get_mut(&mut self.0)
+        {
+            checked.copies.is_changed[beyond] = false;
+            checked.copies.nodes[beyond].take();
+        }
+    }
+
     /// Lets go of the graph of a definition that has grown, which is made again when somebody asks for it. O(n)
     /// once.
     pub fn release_graph(&mut self) {

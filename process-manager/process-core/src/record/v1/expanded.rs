@@ -33,6 +33,10 @@ pub struct Iterations {
     /// own.
     #[n(1)]
     pub entries: Vec<Entry>,
+    /// The roots of iterations of the same loop that ended long ago and of which no more than that is kept from
+    /// here on; none where nothing is folded.
+    #[n(2)]
+    pub folded: Option<Vec<NodeId>>,
 }
 
 impl Expanded {
@@ -46,6 +50,29 @@ impl Expanded {
         }
     }
 
+    /// The same a thousand iterations at a time, which come to the same.
+    pub(crate) fn expansions(&self) -> impl Iterator<Item = Expansion> {
+        const AT_ONCE: u32 = 1_000;
+        let all = self.expansion();
+        let at_once = match self.iterations {
+            Some(_) => AT_ONCE,
+            None => u32::MAX,
+        };
+        let n_all = all.n_items;
+        let mut n_before = 0;
+        let mut is_first = true;
+        std::iter::from_fn(move || {
+            let n_items = (n_all - n_before).min(at_once);
+            let is_one = n_items > 0 || is_first;
+            is_first = false;
+            n_before += n_items;
+            is_one.then(|| Expansion {
+                n_items,
+                ..all.clone()
+            })
+        })
+    }
+
     /// Iterations of a loop; 0 for a for-each.
     pub(crate) fn n_iterations(&self) -> u32 {
         self.iterations.as_ref().map_or(0, |more| more.n_more)
@@ -55,6 +82,13 @@ impl Expanded {
     pub(crate) fn entries(&self) -> &[Entry] {
         let iterations = self.iterations.as_ref();
         iterations.map_or(&[], |more| &more.entries)
+    }
+
+    /// The roots of the iterations that are folded.
+    pub(crate) fn folded(&self) -> &[NodeId] {
+        let iterations = self.iterations.as_ref();
+        let folded = iterations.and_then(|more| more.folded.as_deref());
+        folded.unwrap_or_default()
     }
 
     /// Bytes of the items and their names.
