@@ -18,6 +18,7 @@ mod keep_going;
 mod listed;
 mod liveness;
 mod many;
+mod named_limits;
 mod on_fault;
 mod own_variables;
 mod owners;
@@ -28,6 +29,7 @@ mod priority;
 mod recall;
 mod recompute;
 mod repeat;
+mod retries;
 mod returns;
 mod turns;
 mod upkeep;
@@ -249,6 +251,7 @@ fn a_failing_command_is_tried_again_after_its_backoff_and_then_faults() {
             attempts: 3,
             backoff: Span::from_secs(10),
             on,
+            memory_percent: None,
         };
     });
     let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 3, String::new())));
@@ -279,6 +282,7 @@ fn an_exit_code_that_is_not_named_is_not_tried_again() {
             attempts: 3,
             backoff: Span::ZERO,
             on,
+            memory_percent: None,
         };
     });
     let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 4, String::new())));

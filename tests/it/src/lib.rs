@@ -35,6 +35,8 @@ mod drawn_edits;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+mod environment;
+#[cfg(test)]
 mod experiment;
 #[cfg(test)]
 mod flood;
@@ -56,6 +58,8 @@ mod items;
 mod journals;
 #[cfg(test)]
 mod kills;
+#[cfg(test)]
+mod limits;
 #[cfg(test)]
 mod lost_version;
 #[cfg(test)]

@@ -249,8 +249,8 @@ fn activities_are_strict() {
             "12:17: a second node is called `a` (names are unique in a definition)",
             "13:7: no command",
             "14:26: 0 attempts; 1 to 1000",
-            "14:34: a number where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
-            "14:39: text where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
+            "14:34: a number where an exit status is expected (exit statuses are 0 to 255; `exit` stands for any but 0)",
+            "14:39: `never` is no end of an attempt (exit statuses are 0 to 255; other ends are `exit`, `timeout`, `out-of-memory`, `lost`)",
         ],
     );
 }
@@ -436,4 +436,15 @@ fn files_that_are_no_definitions_are_refused() {
             "1:1: a process without `body` (`body`: what is done)",
         ]
     );
+}
+
+#[test]
+fn environments_retries_and_limits_are_strict() {
+    let text = "xavantes: 1\nname: p\nenv: { A: '${ no }', 'B=': 1 }\npass: [C, C, A]\nenv-file: ../x\n\
+                environment: { path: opt }\nlimits: { l: 0, m: 2 }\nbody:\n  sequence:\n    - activity: a\n      run: [a]\n      \
+                environment: { PATH: x }\n      uses-limit: { m: 3 }\n      retry: { attempts: 2, on: [timeuot, exit], memory: 2x }\n    \
+                - activity: b\n      run: [b]\n      environment: { venv: x }\n      uses-limit: m\n      repeatable: true\n      \
+                retry: { attempts: 2, on: [75], memory: x1.01 }\n";
+    let expected: &[&str] = &[];
+    assert_eq!(lines(&refused(text)), expected, "{text}");
 }
