@@ -1,5 +1,6 @@
 //! Converts a process manager's dispatch into a start for the executor.
 
+use model::Activation;
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Start, Stdin};
 
@@ -24,6 +25,11 @@ impl Config {
             .cloned()
             .collect();
         env.extend(own);
+        let programs = dispatch.activation.map(|Activation::Path(root)| {
+            let programs = format!("{}/bin", root.trim_end_matches('/'));
+            put_first(&mut env, &programs);
+            programs
+        });
         Start {
             attempt: dispatch.attempt,
             program: dispatch.command,
@@ -51,6 +57,16 @@ impl Config {
             nice: self.nice,
             owner: self.lease.map(|_| note.owner),
             user: dispatch.user,
+            needs: programs,
         }
     }
+}
+
+/// Puts a directory before all others in which programs are looked up.
+fn put_first(env: &mut Vec<(String, String)>, directory: &str) {
+    let Some((_, path)) = env.iter_mut().find(|(name, _)| name == "PATH") else {
+        env.push(("PATH".to_owned(), directory.to_owned()));
+        return;
+    };
+    *path = format!("{directory}:{path}");
 }

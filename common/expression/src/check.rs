@@ -73,6 +73,9 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             check.expression(expression, None, Wanted::Output, &place);
         }
     }
+    for (name, value) in draft.common_env() {
+        check.template(value, Joined::Text, &|| (None, format!("env.{name}")));
+    }
     let joins: BTreeSet<NodeId> = draft
         .nodes
         .iter()

@@ -7,6 +7,7 @@
 
 mod activity;
 mod check;
+mod environment;
 mod for_each;
 mod grow;
 mod input;
@@ -29,6 +30,7 @@ pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
 pub use self::check::{Race, is_process_name};
+pub use self::environment::{Activation, Environment, is_variable_name};
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;
@@ -123,6 +125,12 @@ pub struct Draft {
     /// The rule by which it is planned again; nothing is said where it is the usual one.
     #[n(12)]
     pub policy: Option<Policy>,
+    /// The environment that all commands get; nothing is said where it is that of their machine.
+    #[n(13)]
+    pub environment: Option<Box<Environment>>,
+    /// Named limits: never more units of one are taken at the same time, see [`Activity::limits`].
+    #[n(14)]
+    pub limits: Option<Vec<(String, u32)>>,
 }
 
 /// The way of data from activity to activity.
@@ -381,6 +389,29 @@ impl Draft {
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
         self.nodes.get(id.node().index())?.activity()
+    }
+
+    /// Variables of the environment of all commands.
+    pub fn common_env(&self) -> &[(String, Template)] {
+        self.environment.as_ref().map_or(&[], |all| &all.env)
+    }
+
+    /// The named limits of the process, with the units of each.
+    pub fn named_limits(&self) -> &[(String, u32)] {
+        self.limits.as_deref().unwrap_or_default()
+    }
+
+    /// The units of a named limit; none where the process has no such limit.
+    pub fn named_limit(&self, name: &str) -> Option<u32> {
+        let mut limits = self.named_limits().iter();
+        limits.find(|(own, _)| own == name).map(|(_, most)| *most)
+    }
+
+    /// The software that an activity runs with: its own, or that of all.
+    pub fn activation_of<'a>(&'a self, activity: &'a Activity) -> Option<&'a Activation> {
+        let common = self.environment.as_ref();
+        let common = common.and_then(|all| all.activation.as_ref());
+        activity.activation.as_ref().or(common)
     }
 
     /// The files that lie in every attempt's directory.

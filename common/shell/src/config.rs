@@ -246,6 +246,30 @@ impl Config<'_> {
         })
     }
 
+    /// An optional table of at most `n_max` whole numbers by names, which are those of labels.
+    pub fn optional_numbers_by_name(
+        &mut self,
+        key: &str,
+        n_max: usize,
+        range: RangeInclusive<u32>,
+    ) -> Option<BTreeMap<String, u32>> {
+        let (least, most) = (range.start(), range.end());
+        let wanted = format!(
+            "at most {n_max} numbers from {least} to {most} by names, such as {{ licence = {least} }}"
+        );
+        self.value(key, &wanted, |value| {
+            let table = value.as_table().filter(|table| table.len() <= n_max)?;
+            let numbers = table.iter().map(|(name, number)| {
+                let name = name.get_ref().to_string();
+                let number = whole(number.get_ref()).filter(|number| range.contains(number))?;
+                let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+                let is_name = !name.is_empty() && name.bytes().all(is_letter);
+                is_name.then_some((name, number))
+            });
+            numbers.collect()
+        })
+    }
+
     /// An optional text that `read` can convert.
     pub fn optional<T>(
         &mut self,

@@ -29,6 +29,14 @@ pub fn text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// A variable's value exactly as it is, for whoever passes it on.
+///
+/// # Errors
+/// Says whether it is not set, or not text.
+pub fn variable(name: &str) -> Result<String, env::VarError> {
+    env::var(name)
+}
+
 /// The directory for sockets of this user, by `XDG_RUNTIME_DIR`; the directory for temporary files
 /// where that is not set.
 pub fn runtime_directory() -> PathBuf {

@@ -5,8 +5,8 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Epoch, FaultName, Hash, ProcessId, Produced,
-    ResourceId, Span, Wall,
+    Activation, ActivityId, Artifact, AttemptId, Bytes, Epoch, FaultName, Hash, ProcessId,
+    Produced, ResourceId, Span, Wall,
 };
 
 use crate::executor::Kept;
@@ -306,6 +306,9 @@ pub struct Dispatch {
     /// True if its process discards files that nobody needs any more.
     #[cbor(n(14), default)]
     pub discards: bool,
+    /// The software that it runs with; nothing is said where that is the machine's own.
+    #[n(15)]
+    pub activation: Option<Activation>,
 }
 
 impl Dispatch {
@@ -327,6 +330,7 @@ impl Dispatch {
             at_most_once: false,
             user: None,
             discards: false,
+            activation: None,
         }
     }
 }

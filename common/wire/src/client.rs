@@ -144,6 +144,10 @@ pub struct Submit {
     /// The machine to which the client has uploaded the files; none if each machine has them.
     #[n(8)]
     pub store: Option<ResourceId>,
+    /// Variables of the environment of all its commands, as the client has found them: those that the
+    /// definition passes on, and those of its file of variables. Nothing is said where there are none.
+    #[n(9)]
+    pub environment: Option<Vec<(String, String)>>,
 }
 
 impl Submit {
@@ -159,6 +163,7 @@ impl Submit {
             on_fault: None,
             keep: None,
             store: None,
+            environment: None,
         }
     }
 }

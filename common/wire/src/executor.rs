@@ -151,6 +151,9 @@ pub struct Start {
     /// The user whose command it is, if known.
     #[n(13)]
     pub user: Option<String>,
+    /// A directory without which it must not start, an absolute path; none if it needs none.
+    #[n(14)]
+    pub needs: Option<String>,
 }
 
 /// The stdin of a command.

@@ -313,6 +313,7 @@ fn to_activity() -> Vec<ToActivity> {
                 at_most_once: true,
                 user: Some("ana".to_owned()),
                 discards: true,
+                activation: Some(model::Activation::Path("/opt/x".to_owned())),
             }],
             holders: vec![Holder {
                 resource: ResourceId::local(2),

@@ -1,6 +1,6 @@
 //! Settings that an administrator may choose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{GroupId, NetworkLink, Span};
 
@@ -32,6 +32,9 @@ pub struct Config {
     pub keep: Option<Retention>,
     /// What a user may have here at a time.
     pub quota: Quota,
+    /// Named limits with their units, which activities of all processes share, unless their process has a
+    /// limit of that name itself.
+    pub limits: BTreeMap<String, u32>,
     /// The time for which attempts go on at a machine whose renewals are not answered
     /// ([`wire::lease`], from [`wire::lease::SHORTEST`] to [`wire::lease::LONGEST`]); none if all
     /// managers are one program, which needs no lease. Another epoch may have another length.

@@ -5,6 +5,7 @@
 //! from other parts only what a [`Grid`] has. It tells its caller which attempts were seen to start, which
 //! activities have completed, and which attempts of a machine nobody wants.
 
+mod named_limits;
 mod out;
 mod outcomes;
 mod places;
@@ -15,7 +16,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
+use model::{Activity, ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
 use wire::attempt::Dispatch;
 
 use crate::enact::busy::Running;
@@ -27,6 +28,7 @@ use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
+pub(crate) use self::named_limits::FullLimit;
 use self::places::Places;
 
 /// The attempts of all processes, as far as they are not durable.
@@ -35,6 +37,8 @@ pub(crate) struct Attempts {
     /// Processes that have not given back all their slots.
     open: BTreeMap<ProcessId, Open>,
     places: Places,
+    /// Processes that wait for a named limit of this manager.
+    awaiting_limits: BTreeSet<ProcessId>,
 }
 
 /// The attempts of a process that has not given back all its slots.
@@ -78,6 +82,25 @@ impl Grid<'_> {
     }
 }
 
+impl Grid<'_> {
+    /// Bounds the memory of an attempt by that of its machine: where it grows, none has to have as much.
+    fn bound_memory(
+        self,
+        declared: Option<&Activity>,
+        receiver: ResourceId,
+        message: &mut Dispatch,
+    ) {
+        let has_grown = declared.is_some_and(|declared| declared.memory != message.memory);
+        let Some(asked) = message.memory.filter(|_| has_grown) else {
+            return;
+        };
+        if let Some(there) = self.market.memory_of(receiver) {
+            let least = declared.and_then(|declared| declared.memory);
+            message.memory = Some(asked.min(there).max(least.unwrap_or_default()));
+        }
+    }
+}
+
 impl Running for Attempts {
     fn started(&self, attempt: AttemptId) -> Option<Wall> {
         let running = self.running(attempt.process)?;
@@ -114,6 +137,7 @@ impl Attempts {
     /// Nothing is held for a process any more.
     pub(crate) fn end(&mut self, id: ProcessId) {
         self.open.remove(&id);
+        self.awaiting_limits.remove(&id);
         self.places.end(id);
     }
 

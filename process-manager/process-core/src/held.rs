@@ -173,6 +173,7 @@ impl Held {
             on_fault: Some(founded.on_fault),
             keep: founded.keep,
             store: founded.store,
+            environment: founded.environment.clone(),
         }
     }
 

@@ -32,7 +32,9 @@ mod ways;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AttemptId, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall};
+use model::{
+    AttemptId, Bytes, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall,
+};
 use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
 use crate::io::Effect;
@@ -320,6 +322,15 @@ impl Market {
     /// The last offers of all groups that are connected.
     pub(crate) fn offers(&self) -> impl Iterator<Item = &Offer> {
         self.groups.values().filter_map(|link| link.offer.as_ref())
+    }
+
+    /// The memory of a machine, where it is offered.
+    pub(crate) fn memory_of(&self, resource: ResourceId) -> Option<Bytes> {
+        let mut offered = self.offers().flat_map(|offer| &offer.resources);
+        let machine = offered.find(|one| one.resource == resource);
+        machine
+            .map(|one| one.memory)
+            .filter(|memory| *memory > Bytes::ZERO)
     }
 
     /// Machines with slots that are offered, with their groups.

@@ -72,6 +72,8 @@ pub struct Process {
     /// Its owner; none if it was submitted on the manager's own machine.
     pub(crate) owner: Option<String>,
     pub(crate) store: Option<ResourceId>,
+    /// Variables of the environment that came with its submission.
+    pub(crate) environment: Option<Vec<(String, String)>>,
     pub(crate) state: ProcessState,
     pub(crate) index: Index,
     pub(crate) changed: Changed,
@@ -173,6 +175,7 @@ impl Process {
             keep: founded.keep,
             owner: founded.owner.clone(),
             store: founded.store,
+            environment: founded.environment.clone(),
             changed: Changed::all_but(&state, &BTreeSet::new()),
             state,
             index: Index::default(),

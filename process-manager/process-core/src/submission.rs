@@ -1,10 +1,14 @@
 //! Submissions: the caller, and the check of a definition, which needs no state of the manager.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use minicbor::encode::Write;
-use model::limits::VALUES_BYTES_MAX;
-use model::{Bytes, Definition, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value, Wall};
+use model::limits::{PARTS_MAX, TEMPLATE_BYTES_MAX, VALUES_BYTES_MAX};
+use model::{
+    Bytes, Definition, Environment, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value,
+    Wall, is_variable_name,
+};
 use wire::client::Submit;
 
 use crate::limits::FOUNDED_BYTES_MAX;
@@ -106,6 +110,7 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         on_fault,
         keep,
         store,
+        environment,
     } = submit;
     let on_fault = on_fault.or(definition.draft().on_fault).unwrap_or_default();
     let mut reasons: Vec<String> = expression::check(&definition)
@@ -125,6 +130,11 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
             origin.len()
         ));
     }
+    check_environment(
+        &definition,
+        environment.as_deref().unwrap_or_default(),
+        &mut reasons,
+    );
     let n_files = definition.draft().files.len();
     if files.len() != n_files {
         reasons.push(format!("{} files given, {n_files} declared", files.len()));
@@ -146,6 +156,7 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         owner: caller.owner(),
         store,
         semantics: SEMANTICS,
+        environment: environment.filter(|variables| !variables.is_empty()),
         flow,
     };
     let taken = bytes_of(&founded);
@@ -156,6 +167,42 @@ fn found(definition: Definition, submit: Submit, caller: &Caller) -> Result<Foun
         )]);
     }
     Ok(founded)
+}
+
+/// The variables that came with a submission are those that its definition asks for.
+fn check_environment(
+    definition: &Definition,
+    given: &[(String, String)],
+    reasons: &mut Vec<String>,
+) {
+    let asked = definition.draft().environment.as_deref();
+    let asks = asked.is_some_and(Environment::is_given);
+    if !asks && !given.is_empty() {
+        reasons.push("variables of the environment were given, and it asks for none".to_owned());
+    }
+    if given.len() > PARTS_MAX {
+        let n_given = given.len();
+        reasons.push(format!(
+            "{n_given} variables of the environment; at most {PARTS_MAX}"
+        ));
+        return;
+    }
+    let mut names = BTreeSet::new();
+    for (name, value) in given {
+        if !is_variable_name(name) {
+            reasons.push(format!("`{name}` is not a name of an environment variable"));
+        } else if value.len() > TEMPLATE_BYTES_MAX || value.contains('\0') {
+            let n_bytes = value.len();
+            reasons.push(format!(
+                "the variable {name} of the environment has {n_bytes} bytes or a NUL in it; at most \
+                 {TEMPLATE_BYTES_MAX}, without NUL"
+            ));
+        } else if !names.insert(name) {
+            reasons.push(format!(
+                "the variable {name} of the environment is given twice"
+            ));
+        }
+    }
 }
 
 /// Counts the bytes that are written.

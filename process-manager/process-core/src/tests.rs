@@ -21,6 +21,7 @@ mod listed;
 mod liveness;
 mod many;
 mod measured;
+mod named_limits;
 mod on_fault;
 mod own_variables;
 mod owners;
@@ -31,6 +32,7 @@ mod priority;
 mod recall;
 mod recompute;
 mod repeat;
+mod retries;
 mod returns;
 mod turns;
 mod upkeep;
@@ -252,6 +254,7 @@ fn a_failing_command_is_tried_again_after_its_backoff_and_then_faults() {
             attempts: 3,
             backoff: Span::from_secs(10),
             on,
+            memory_percent: None,
         };
     });
     let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 3, String::new())));
@@ -282,6 +285,7 @@ fn an_exit_code_that_is_not_named_is_not_tried_again() {
             attempts: 3,
             backoff: Span::ZERO,
             on,
+            memory_percent: None,
         };
     });
     let mut bench = Bench::new(|_| Some((failed(FaultName::ExitCode), 4, String::new())));

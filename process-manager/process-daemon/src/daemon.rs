@@ -1,5 +1,6 @@
 //! Starting and stopping, and the interface of a process manager to its program.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -48,6 +49,8 @@ pub struct Config {
     pub keep: Option<Retention>,
     /// What a user may have here at a time.
     pub quota: Quota,
+    /// Named limits with their units, which activities of all processes share.
+    pub limits: BTreeMap<String, u32>,
     /// Bytes reserved on the disk for outcomes when it is full.
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none for no other clients.
@@ -96,6 +99,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         keeper: config.keeper,
         keep: config.keep,
         quota: config.quota,
+        limits: config.limits,
         ..process_core::Config::default()
     });
     let (inbox, receiver) = shell::inbox();

@@ -1,10 +1,12 @@
 //! The program around a process manager: it dials its group manager; activity managers and clients
 //! dial it.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use model::limits::{LIMIT_UNITS_MAX, NAMED_LIMITS_MAX};
 use model::{Bytes, GroupId, Identity, NetworkLink, Role, Span};
 use process_core::{Quota, Retention};
 use schedule::SchedulerKind;
@@ -43,6 +45,7 @@ pub struct Settings {
     lease: Span,
     keep: Retention,
     quota: Quota,
+    limits: BTreeMap<String, u32>,
 }
 
 impl Settings {
@@ -133,6 +136,9 @@ impl program::Service for Service {
                 config.optional_number("link-megabits", 1..=MEGABITS_MAX),
                 config.optional_number("link-latency-microseconds", 0..=LATENCY_MICROSECONDS_MAX),
             ),
+            limits: config
+                .optional_numbers_by_name("limits", NAMED_LIMITS_MAX, 1..=LIMIT_UNITS_MAX)
+                .unwrap_or_default(),
             keeper: config.optional("keeper", "the name of a machine", name),
         }
     }
@@ -151,6 +157,7 @@ impl program::Service for Service {
             lease,
             keep,
             quota,
+            limits,
         } = settings;
         let gm = group_manager.identity(credentials.identity(), Role::Gm);
         let manager = Arc::new(crate::start(crate::Config {
@@ -161,6 +168,7 @@ impl program::Service for Service {
             lease: Some(lease),
             keep: Some(keep),
             quota,
+            limits,
             reserve: RESERVE,
             history: HistoryPlace::Records,
             socket: Some(match socket {

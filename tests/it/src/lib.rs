@@ -39,6 +39,8 @@ mod drawn_edits;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+mod environment;
+#[cfg(test)]
 mod experiment;
 #[cfg(test)]
 mod flood;
@@ -60,6 +62,8 @@ mod items;
 mod journals;
 #[cfg(test)]
 mod kills;
+#[cfg(test)]
+mod limits;
 #[cfg(test)]
 mod lost_version;
 #[cfg(test)]

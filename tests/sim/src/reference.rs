@@ -128,7 +128,15 @@ fn never_ends_well(generated: &Generated, id: ActivityId) -> bool {
             (RetryOn::Exit(code), Failure::Exit) => *code == 1,
             (RetryOn::Exit(code), Failure::ExitWith(own)) => *code == i32::from(own),
             (RetryOn::Timeout, Failure::Timeout) => true,
-            (RetryOn::Exit(_) | RetryOn::Lost | RetryOn::Timeout, _) => false,
+            (RetryOn::Failed, Failure::Exit | Failure::ExitWith(_)) => true,
+            (
+                RetryOn::Exit(_)
+                | RetryOn::Lost
+                | RetryOn::Timeout
+                | RetryOn::OutOfMemory
+                | RetryOn::Failed,
+                _,
+            ) => false,
         });
     let n_tries = if is_tried_again { retry.attempts } else { 1 };
     behaviour.n_failing >= n_tries

@@ -3,6 +3,8 @@
 
 mod controllers;
 
+use model::RetryOn;
+
 pub(crate) use self::controllers::{
     BRANCH, CARRIED, CASE, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM,
     REPEAT_UNTIL, SEQUENCE, SEQUENCE_FORM, SWITCH, WHILE,
@@ -66,6 +68,12 @@ pub(crate) enum Shape {
     Text,
     Run,
     Env,
+    /// Names of variables of the environment.
+    Pass,
+    Activation,
+    Limits,
+    UsesLimit,
+    MemoryGrowth,
     Stdin,
     Staged,
     /// One source of a file.
@@ -140,6 +148,31 @@ pub(crate) const PROCESS: Table = Table {
             "files",
             Shape::Files,
             "Files beside the definition that lie in every activity's directory; see `uses` of activities",
+        ),
+        key(
+            "env",
+            Shape::Env,
+            "Environment variables of all commands; `env` of an activity comes before",
+        ),
+        key(
+            "pass",
+            Shape::Pass,
+            "Variables that commands get from the environment of whoever submits the process",
+        ),
+        key(
+            "env-file",
+            Shape::Path,
+            "A file beside the definition with lines NAME=value: variables of all commands",
+        ),
+        key(
+            "environment",
+            Shape::Activation,
+            "The software that all commands run with: { path: DIR }",
+        ),
+        key(
+            "limits",
+            Shape::Limits,
+            "Named limits: `licence: 2` lets activities with `uses-limit: licence` run two at a time",
         ),
         key(
             "data",
@@ -218,6 +251,11 @@ pub(crate) const ACTIVITY: Table = Table {
         ),
         key("env", Shape::Env, "Environment variables"),
         key(
+            "environment",
+            Shape::Activation,
+            "The software that it runs with, in place of that of the process: { path: DIR }",
+        ),
+        key(
             "stdin",
             Shape::Stdin,
             "What it reads: text, or { file: path }",
@@ -276,6 +314,11 @@ pub(crate) const ACTIVITY: Table = Table {
             "uses",
             Shape::Files,
             "Files beside the definition that this activity needs, in addition to the process's `files`",
+        ),
+        key(
+            "uses-limit",
+            Shape::UsesLimit,
+            "What it takes of named limits while it runs: a name, or { name: units }",
         ),
         JOIN,
     ],
@@ -357,10 +400,25 @@ pub(crate) const RETRY: Table = Table {
         key(
             "on",
             Shape::RetryOn,
-            "After which ends: exit statuses, lost, timeout",
+            "After which ends: exit statuses, exit for any of them, timeout, out-of-memory, lost",
+        ),
+        key(
+            "memory",
+            Shape::MemoryGrowth,
+            "The growth of `memory` after each try that exceeded it: x2 is twice as much",
         ),
     ],
     later: &[],
+};
+
+pub(crate) const ENVIRONMENT: Table = Table {
+    what: "an environment",
+    keys: &[must(
+        "path",
+        Shape::Path,
+        "Its directory on the machines: DIR/bin comes first in PATH",
+    )],
+    later: &["conda", "venv", "container"],
 };
 
 /// The kinds of a step: the key that tells the kind is the first of its table.
@@ -405,6 +463,14 @@ pub(crate) const TYPES: [&str; 7] = [
     "directory",
 ];
 
+/// The words for ends of an attempt, after which it may be tried again.
+pub(crate) const RETRY_WORDS: [(&str, RetryOn); 4] = [
+    ("exit", RetryOn::Failed),
+    ("timeout", RetryOn::Timeout),
+    ("out-of-memory", RetryOn::OutOfMemory),
+    ("lost", RetryOn::Lost),
+];
+
 /// The ways to turn a command's output into a value.
 pub(crate) const PARSES: [&str; 5] = ["text", "int", "float", "json", "lines"];
 
@@ -441,7 +507,7 @@ pub(crate) const ELSEWHERE: [(&[&str], &str); 9] = [
         "a line for the shell is `run: { shell: \"...\" }`, on several lines `run:` and below it `shell: |`",
     ),
     (
-        &["environment", "variables", "vars"],
+        &["variables", "vars"],
         "variables of the environment are `env: { NAME: text }`",
     ),
     (

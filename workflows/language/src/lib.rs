@@ -9,6 +9,7 @@
 //! [`dot`] and [`json`] show a definition.
 
 mod diagnostic;
+mod env_file;
 pub mod export;
 mod keys;
 mod known_items;
@@ -23,6 +24,7 @@ pub mod wfformat;
 use model::Definition;
 
 pub use diagnostic::{Also, Diagnostic, Diagnostics, Report, Severity};
+pub use env_file::{ENV_FILE_BYTES_MAX, EnvFileError, parse_env_file};
 pub use known_items::{has_unknown_items, with_known_items};
 pub use schema::schema;
 pub use show::{dot, json, tree};

@@ -3,6 +3,7 @@
 
 mod activity;
 mod choice;
+mod environment;
 mod for_each;
 mod head;
 mod lost;

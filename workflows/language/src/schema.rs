@@ -1,13 +1,14 @@
 //! The language as a JSON Schema (draft 2020-12), for editors. It is made of the tables that the
 //! reader reads by, so the two cannot part.
 
-use model::limits::{COPIES_MAX, ITEMS_MAX, ITERATIONS_MAX, PRIORITY_MAX};
+use model::limits::{COPIES_MAX, ITEMS_MAX, ITERATIONS_MAX, LIMIT_UNITS_MAX, PRIORITY_MAX};
 use model::{OnFault, Policy};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    BRANCH, CAPTURE, CARRIED, CASE, DEFAULT, FOR_EACH_FORM, INPUT, Key, LINK, PARALLEL_FORM,
-    PARSES, PROCESS, RETRY, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape, TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, CARRIED, CASE, DEFAULT, ENVIRONMENT, FOR_EACH_FORM, INPUT, Key, LINK,
+    PARALLEL_FORM, PARSES, PROCESS, RETRY, RETRY_WORDS, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape,
+    TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -67,6 +68,7 @@ fn shape(shape: Shape) -> Value {
     let steps = json!({ "type": "array", "items": { "$ref": "#/$defs/step" }, "minItems": 1 });
     let source = json!({ "type": "string", "pattern": "\\.|^[A-Za-z_][A-Za-z0-9_]*$" });
     let by_name = |value: Value| json!({ "type": "object", "additionalProperties": value });
+    let units = json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_UNITS_MAX });
     let kind = || json!({ "$ref": "#/$defs/type" });
     match shape {
         Shape::Version => json!({ "const": 1 }),
@@ -108,6 +110,13 @@ fn shape(shape: Shape) -> Value {
             table(&RUN),
         ] }),
         Shape::Env | Shape::Labels => by_name(text),
+        Shape::Pass => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Activation => table(&ENVIRONMENT),
+        Shape::Limits => by_name(units),
+        Shape::UsesLimit => json!({ "anyOf": [{ "type": "string" }, by_name(units)] }),
+        Shape::MemoryGrowth => json!({
+            "type": "string", "pattern": "^x[0-9]+(\\.[0-9]+)?$", "examples": ["x2", "x1.5"],
+        }),
         Shape::Stdin => json!({ "anyOf": [text, table(&STDIN)] }),
         Shape::Staged => by_name(json!({ "anyOf": [source, table(&CARRIED)] })),
         Shape::Source => source,
@@ -150,7 +159,7 @@ fn shape(shape: Shape) -> Value {
         Shape::Policy => json!({ "enum": Policy::ALL.map(Policy::name) }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
-            { "enum": ["lost", "timeout"] },
+            { "enum": RETRY_WORDS.map(|(word, _)| word) },
         ] } }),
     }
 }

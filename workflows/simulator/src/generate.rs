@@ -466,6 +466,8 @@ impl Maker {
             // Not drawn: what else a seed draws stays as it is.
             priority: id.0.is_multiple_of(5).then_some((id.0 % 7) as i32 - 3),
             uses: None,
+            activation: None,
+            limits: None,
         }
     }
 
@@ -524,6 +526,7 @@ impl Maker {
                 attempts,
                 backoff,
                 on,
+                memory_percent: None,
             },
             timeout,
         )

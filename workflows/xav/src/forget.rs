@@ -294,6 +294,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         keeper: None,
         keep: None,
         quota: process_daemon::Quota::default(),
+        limits: std::collections::BTreeMap::new(),
         reserve: model::Bytes::ZERO,
         socket: None,
         history: process_daemon::HistoryPlace::Nowhere,

@@ -136,6 +136,7 @@ impl Grid {
                     keeper: None,
                     keep: None,
                     quota: process_daemon::Quota::default(),
+                    limits: std::collections::BTreeMap::new(),
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
                     history,

@@ -35,6 +35,8 @@ pub(crate) struct Order<'a> {
     pub(crate) keep: Option<Span>,
     /// The machine of a grid that has files of it already.
     pub(crate) store: Option<ResourceId>,
+    /// Variables of the environment of its commands that go with the submission.
+    pub(crate) environment: Option<Vec<(String, String)>>,
     /// The places that its files come from, as far as they are known.
     pub(crate) sources: Sources,
 }
@@ -120,6 +122,7 @@ impl Order<'_> {
             on_fault: self.on_fault,
             keep: self.keep,
             store: self.store,
+            environment: self.environment.clone(),
         };
         Ok((submit, intake.sources()))
     }

@@ -21,7 +21,7 @@ use crate::sources::Sources;
 use crate::state::StateError;
 use crate::submit::{self, Task};
 use crate::watch::Host;
-use crate::{fault, foresight, forget, remote, render, screen, text};
+use crate::{environment, fault, foresight, forget, remote, render, screen, text};
 
 /// `xav rerun`
 pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
@@ -48,6 +48,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         definition,
         inputs,
         files,
+        environment,
         origin,
         sources,
     } = again(arguments, &base, sources)?;
@@ -58,6 +59,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         definition: &definition,
         inputs,
         files,
+        environment,
         origin,
         base: Some(process),
         on_fault: arguments.ending.on_fault(),
@@ -128,6 +130,7 @@ struct Again {
     definition: Definition,
     inputs: Vec<(String, InputValue)>,
     files: Files,
+    environment: Option<Vec<(String, String)>>,
     origin: String,
     sources: Sources,
 }
@@ -205,21 +208,27 @@ fn again(arguments: &Rerun, base: &Submit, sources: Option<Sources>) -> Result<A
         true => FilesBeside::look(&directory, draft).map(Files::Beside),
         false => Ok(Files::Kept(base.files.clone())),
     };
+    let environment = match reads_again || source.is_some() {
+        true => environment::read(&directory, draft),
+        false => Ok(base.environment.clone()),
+    };
     sources.give(&arguments.inputs, &draft.inputs);
     let origin = match &source {
         Some(source) => source.path.display().to_string(),
         None => base.origin.clone(),
     };
-    match (inputs, files) {
-        (Ok(inputs), Ok(files)) => Ok(Again {
+    match (inputs, files, environment) {
+        (Ok(inputs), Ok(files), Ok(environment)) => Ok(Again {
             definition,
             inputs,
             files,
+            environment,
             origin,
             sources,
         }),
-        (inputs, files) => {
-            let mistakes = [inputs.err(), files.err()].into_iter().flatten().flatten();
+        (inputs, files, environment) => {
+            let mistakes = [inputs.err(), files.err(), environment.err()];
+            let mistakes = mistakes.into_iter().flatten().flatten();
             let failure = run::wrong(mistakes.collect());
             if !reads_again {
                 return Err(failure);

@@ -22,7 +22,7 @@ use crate::source_file::{self, SourceFile};
 use crate::sources::Sources;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, foresight, forget, machines, remote, render, screen, submit};
+use crate::{environment, fault, foresight, forget, machines, remote, render, screen, submit};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
@@ -116,6 +116,7 @@ pub(crate) fn order<'a>(
         definition: &source.definition,
         inputs: materials.inputs,
         files: Files::Beside(materials.files),
+        environment: materials.environment,
         origin: source.path.display().to_string(),
         base: None,
         on_fault: submission.ending.on_fault(),
@@ -350,6 +351,7 @@ pub(crate) fn refuse_ended(summary: &Summary) -> Result<(), Failure> {
 struct Materials {
     inputs: Vec<(String, InputValue)>,
     files: FilesBeside,
+    environment: Option<Vec<(String, String)>>,
 }
 
 /// Looks at the inputs and files of a definition.
@@ -360,10 +362,15 @@ fn materials(source: &SourceFile, arguments: &[String]) -> Result<Materials, Fai
         Ok(inputs)
     });
     let files = source.files();
-    match (inputs, files) {
-        (Ok(inputs), Ok(files)) => Ok(Materials { inputs, files }),
-        (inputs, files) => {
-            let mistakes = [inputs.err(), files.err()];
+    let environment = environment::read(source.directory(), source.definition.draft());
+    match (inputs, files, environment) {
+        (Ok(inputs), Ok(files), Ok(environment)) => Ok(Materials {
+            inputs,
+            files,
+            environment,
+        }),
+        (inputs, files, environment) => {
+            let mistakes = [inputs.err(), files.err(), environment.err()];
             Err(wrong(mistakes.into_iter().flatten().flatten().collect()))
         }
     }

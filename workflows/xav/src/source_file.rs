@@ -12,7 +12,7 @@ use crate::arguments::Recording;
 use crate::failure::{Failure, status};
 use crate::files_beside::FilesBeside;
 use crate::inputs::{self, reason};
-use crate::screen;
+use crate::{environment, screen};
 
 /// A definition with its file.
 pub(crate) struct SourceFile {
@@ -277,11 +277,13 @@ impl SourceFile {
         FilesBeside::look(self.directory(), self.definition.draft())
     }
 
-    /// Everything that is wrong with the files that it names: those of `files:` and defaults of inputs.
+    /// Everything that is wrong with the files that it names: those of `files:`, defaults of inputs, and that
+    /// of variables.
     pub(crate) fn absent(&self) -> Vec<String> {
         let declared = &self.definition.draft().inputs;
         let defaults = inputs::add_beside(self.directory(), declared, &mut Vec::new());
-        let wrong = [self.files().err(), defaults.err()];
+        let variables = environment::wrong_file(self.directory(), self.definition.draft());
+        let wrong = [self.files().err(), defaults.err(), Some(variables)];
         wrong.into_iter().flatten().flatten().collect()
     }
 

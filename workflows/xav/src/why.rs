@@ -186,6 +186,28 @@ impl Explanation<'_> {
                 "{} has completed with enough of its other items",
                 self.name(*node)
             ),
+            Reason::Limit {
+                name,
+                n_units,
+                most,
+                holders,
+                n_others,
+            } => self.limit((name, *n_units, *most), holders, *n_others),
+            Reason::Tries {
+                n_failed,
+                most,
+                ends,
+                memory,
+            } => {
+                let memory = memory.map_or(String::new(), |memory| {
+                    format!("; the memory of a try is {memory} by now")
+                });
+                let ends = match ends.is_empty() {
+                    true => String::new(),
+                    false => format!(": {}", ends.join(", ")),
+                };
+                format!("{n_failed} of {most} tries failed{ends}{memory}")
+            }
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
                 format!("no other machine keeps a copy of what it made: {why}")
@@ -206,6 +228,26 @@ impl Explanation<'_> {
                 Phase::Completed => "the process completed without it".to_owned(),
             },
         })
+    }
+
+    /// A limit that is taken, and by whom.
+    fn limit(
+        &self,
+        (name, n_units, most): (&str, u32, u32),
+        holders: &[ActivityId],
+        n_others: u32,
+    ) -> String {
+        let own = holders.iter().map(|holder| self.name(holder.node()));
+        let others = (n_others > 0).then(|| {
+            let what = text::count(u64::from(n_others), "activity", "activities");
+            format!("{what} of other processes")
+        });
+        let by: Vec<String> = own.chain(others).collect();
+        let by = match by.is_empty() {
+            true => "more than there are".to_owned(),
+            false => format!("held by {}", listed(&by)),
+        };
+        format!("for {n_units} of the limit {name}, of which there are {most}: {by}")
     }
 
     /// Where another activity is. Reasons are explanation from what is recorded, and that it runs is not.
@@ -331,6 +373,35 @@ impl Explanation<'_> {
                 "taken": taken.map(|taken| self.name(taken)),
             }),
             Reason::Enough(node) => json!({ "reason": "enough", "of": self.name(*node) }),
+            Reason::Limit {
+                name,
+                n_units,
+                most,
+                holders,
+                n_others,
+            } => {
+                let holders = holders.iter().map(|holder| self.name(holder.node()));
+                json!({
+                    "reason": "limit",
+                    "limit": name,
+                    "wanted": n_units,
+                    "units": most,
+                    "held_by": holders.collect::<Vec<String>>(),
+                    "held_by_others": n_others,
+                })
+            }
+            Reason::Tries {
+                n_failed,
+                most,
+                ends,
+                memory,
+            } => json!({
+                "reason": "tries",
+                "failed": n_failed,
+                "attempts": most,
+                "ends": ends,
+                "memory_bytes": memory.map(|memory| memory.0),
+            }),
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
             Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),

@@ -208,6 +208,27 @@ fn a_start_carries_the_whole_command() {
 }
 
 #[test]
+fn the_programs_of_an_environment_come_first_in_the_path() {
+    for (env, path) in [
+        (Vec::new(), "/opt/x/bin:/bin"),
+        (vec![pair("PATH", "/own")], "/opt/x/bin:/own"),
+    ] {
+        let mut bench = Bench::ready(2, 0);
+        let wanted = Dispatch {
+            env,
+            activation: Some(model::Activation::Path("/opt/x/".to_owned())),
+            ..job(id(1))
+        };
+        let effects = bench.feed(dispatch(vec![wanted]));
+        let Effect::Execute(ToExecutor::Start(starts)) = &effects[0] else {
+            panic!("{effects:?}")
+        };
+        assert!(starts[0].env.contains(&pair("PATH", path)), "{starts:?}");
+        assert_eq!(starts[0].needs.as_deref(), Some("/opt/x/bin"));
+    }
+}
+
+#[test]
 fn attempts_that_cannot_run_here_fail_at_once() {
     let mut bench = Bench::ready(2, 0);
     let big = "x".repeat(crate::DISPATCH_BYTES_MAX);

@@ -1,9 +1,11 @@
 //! An activity: its command line, files, demands, and what happens when it fails.
 
+use std::fmt;
+
 use minicbor::{Decode, Encode};
 
-use super::Template;
-use crate::{Bytes, NodeId, Span, Work};
+use super::{Activation, Template};
+use crate::{Bytes, FaultName, NodeId, Span, Work};
 
 /// A leaf: one command line.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -66,6 +68,13 @@ pub struct Activity {
     /// activities, by their places in [`super::Draft::files`]; nothing is said where there are none.
     #[n(17)]
     pub uses: Option<Vec<u32>>,
+    /// The software that it runs with; that of all activities where nothing is said.
+    #[n(18)]
+    pub activation: Option<Activation>,
+    /// What it takes of named limits from the moment that it is sent until its end is recorded: limits of
+    /// its process, or else of its process manager. Nothing is said where it takes none.
+    #[n(19)]
+    pub limits: Option<Vec<(String, u32)>>,
 }
 
 /// The command line of an activity.
@@ -187,6 +196,11 @@ pub struct Retry {
     /// After which ends; empty means after any fault of the command.
     #[n(2)]
     pub on: Vec<RetryOn>,
+    /// The memory of each try after one that exceeded it, in percent of what that one had; nothing is
+    /// said where it stays the same. No machine of the grid has to have as much: it grows up to what
+    /// the largest one has.
+    #[n(3)]
+    pub memory_percent: Option<u32>,
 }
 
 /// An end after which an activity is tried again.
@@ -201,6 +215,39 @@ pub enum RetryOn {
     /// It ran longer than its `timeout`.
     #[n(2)]
     Timeout,
+    /// It used more than its `memory`.
+    #[n(3)]
+    OutOfMemory,
+    /// Any exit status but 0, and any signal.
+    #[n(4)]
+    Failed,
+}
+
+impl fmt::Display for RetryOn {
+    /// Prints it as a definition has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RetryOn::Exit(status) => write!(f, "{status}"),
+            RetryOn::Lost => f.write_str("lost"),
+            RetryOn::Timeout => f.write_str("timeout"),
+            RetryOn::OutOfMemory => f.write_str("out-of-memory"),
+            RetryOn::Failed => f.write_str("exit"),
+        }
+    }
+}
+
+impl Retry {
+    /// True if an attempt that ended in this fault may be repeated.
+    pub fn repeats(&self, name: &FaultName, exit_code: Option<i32>) -> bool {
+        self.on.is_empty()
+            || self.on.iter().any(|on| match on {
+                RetryOn::Exit(code) => exit_code == Some(*code),
+                RetryOn::Failed => *name == FaultName::ExitCode,
+                RetryOn::Timeout => *name == FaultName::Timeout,
+                RetryOn::OutOfMemory => *name == FaultName::OutOfMemory,
+                RetryOn::Lost => *name == FaultName::Lost,
+            })
+    }
 }
 
 impl Default for Retry {
@@ -209,11 +256,17 @@ impl Default for Retry {
             attempts: 1,
             backoff: Span::ZERO,
             on: Vec::new(),
+            memory_percent: None,
         }
     }
 }
 
 impl Activity {
+    /// What it takes of named limits.
+    pub fn used_limits(&self) -> &[(String, u32)] {
+        self.limits.as_deref().unwrap_or_default()
+    }
+
     /// A command on one core, with nothing else said of it.
     pub fn new(command: Command) -> Activity {
         Activity {
@@ -235,6 +288,8 @@ impl Activity {
             at_most_once: false,
             priority: None,
             uses: None,
+            activation: None,
+            limits: None,
         }
     }
 }

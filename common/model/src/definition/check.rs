@@ -4,7 +4,9 @@
 mod activity;
 mod bodies;
 mod data;
+mod environment;
 mod links;
+mod named_limits;
 mod problems;
 mod races;
 mod recorded;
@@ -17,7 +19,9 @@ use std::sync::OnceLock;
 use self::activity::check_activity;
 use self::bodies::{Bodies, check_for_each, check_names, check_reads, check_repeat};
 pub(super) use self::data::order_by_data;
+use self::environment::check_environment;
 use self::links::{Links, check_links, check_producers, report_cycles};
+use self::named_limits::{check_named_limits, check_used};
 use self::problems::Problems;
 pub use self::races::Race;
 pub(super) use self::races::races;
@@ -256,6 +260,10 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
     }
     if draft.copies > COPIES_MAX {
         problems.add(None, "copies", format!("{} copies; 0 or 1", draft.copies));
+    }
+    check_named_limits(draft, problems);
+    if let Some(environment) = &draft.environment {
+        check_environment(environment, problems);
     }
     check_priority(draft.priority, None, problems);
 }

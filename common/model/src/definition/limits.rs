@@ -54,6 +54,15 @@ pub const COPIES_MAX: u32 = 1;
 pub const PRIORITY_MAX: i32 = 1_000;
 /// Tries of one activity.
 pub const ATTEMPTS_MAX: u32 = 1_000;
+/// The least growth of the memory of a try, in percent: less would take many tries for nothing...
+pub const MEMORY_PERCENT_MIN: u32 = 110;
+/// ...and the most.
+pub const MEMORY_PERCENT_MAX: u32 = 1_000;
+/// Named limits of one process or one process manager, and of one activity: each is counted whenever
+/// something is sent.
+pub const NAMED_LIMITS_MAX: usize = 64;
+/// Units of a named limit.
+pub const LIMIT_UNITS_MAX: u32 = 1_000_000;
 /// Slots that one activity may ask for.
 pub const CORES_MAX: u32 = 65_536;
 /// Problems that are named at once; a file with more has the first ones named.

@@ -1,7 +1,7 @@
 //! Why an activity is where it is.
 
 use minicbor::{Decode, Encode};
-use model::{ActivityId, AttemptId, Fault, NodeId, ResourceId, Wall};
+use model::{ActivityId, AttemptId, Bytes, Fault, NodeId, ResourceId, Wall};
 
 use super::{ActivityPhase, Phase};
 
@@ -100,6 +100,41 @@ pub enum Reason {
     /// This for-each around it has completed with enough of its other items.
     #[n(11)]
     Enough(#[n(0)] NodeId),
+    /// Others hold too much of a named limit that it takes of.
+    #[n(12)]
+    Limit {
+        /// The name of the limit.
+        #[n(0)]
+        name: String,
+        /// Units that it takes.
+        #[n(1)]
+        n_units: u32,
+        /// Units that there are.
+        #[n(2)]
+        most: u32,
+        /// Activities of the same process that hold some, at most [`REASONS_MAX`].
+        #[n(3)]
+        holders: Vec<ActivityId>,
+        /// Activities of other processes that do.
+        #[n(4)]
+        n_others: u32,
+    },
+    /// It failed before and is tried again, or was until it had no more tries.
+    #[n(13)]
+    Tries {
+        /// Tries that failed.
+        #[n(0)]
+        n_failed: u32,
+        /// Tries that it has in all.
+        #[n(1)]
+        most: u32,
+        /// How the tries that are remembered ended, at most [`REASONS_MAX`], the first one first.
+        #[n(2)]
+        ends: Vec<String>,
+        /// The memory of the next try, or of the one that is out, where it grows.
+        #[n(3)]
+        memory: Option<Bytes>,
+    },
 }
 
 /// The result of the search for a recorded outcome.

@@ -52,6 +52,7 @@ fn every_message_to_the_executor_comes_back() {
         nice: Some(-5),
         owner: Some(3),
         user: Some("ana".into()),
+        needs: None,
     };
     let hello = DaemonHello {
         protocol: PROTOCOL,

@@ -111,6 +111,7 @@ pub fn submission(process: &Process) -> Submit {
         on_fault: Some(process.on_fault),
         keep: process.keep,
         store: process.store,
+        environment: process.environment.clone(),
     }
 }
 

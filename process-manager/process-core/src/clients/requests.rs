@@ -1,7 +1,8 @@
 //! Requests of clients that change something: a submission, a cancellation.
 
 use machine::Codec;
-use model::{AttemptId, Bytes, NodeKind, ProcessId};
+use model::limits::PROBLEMS_MAX;
+use model::{AttemptId, Bytes, Draft, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
@@ -171,6 +172,7 @@ impl Clients {
         self.quotas
             .check(quota, founded.owner.as_deref(), activities)
             .map_err(refused)?;
+        check_limits(step, founded.draft.draft()).map_err(Answer::Refused)?;
         let at = step.now.wall;
         let founded = Event::Founded(Box::new(Founded { at, ..*founded }));
         self.has_room(&founded).map_err(Answer::NoRoom)?;
@@ -192,6 +194,46 @@ impl Clients {
         Err(format!(
             "the process takes {taken}, and the disk of the process manager has room for one of {most} at the moment"
         ))
+    }
+}
+
+/// Limits that activities take of and that their process does not have are limits of this manager.
+fn check_limits(step: &Step<'_>, draft: &Draft) -> Result<(), Vec<String>> {
+    let mut reasons = Vec::new();
+    let known = &step.config.limits;
+    for node in &draft.nodes {
+        let used = node.activity().into_iter();
+        for (name, n_units) in used.flat_map(|activity| activity.used_limits()) {
+            if draft.named_limit(name).is_some() {
+                continue;
+            }
+            let activity = node.label();
+            match known.get(name) {
+                Some(most) if n_units <= most => {}
+                Some(most) => reasons.push(format!(
+                    "{activity} takes {n_units} of `{name}`, of which the process manager has {most}"
+                )),
+                None if known.is_empty() => reasons.push(format!(
+                    "{activity} takes of the limit `{name}`, which neither the definition nor the process \
+                     manager has: declare it by `limits: {{ {name}: 1 }}`"
+                )),
+                None => {
+                    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+                    let names = names.join(", ");
+                    reasons.push(format!(
+                        "{activity} takes of the limit `{name}`, which the definition does not have, and the \
+                         process manager has {names}"
+                    ));
+                }
+            }
+            if reasons.len() == PROBLEMS_MAX {
+                return Err(reasons);
+            }
+        }
+    }
+    match reasons.is_empty() {
+        true => Ok(()),
+        false => Err(reasons),
     }
 }
 

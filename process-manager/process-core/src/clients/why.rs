@@ -8,7 +8,7 @@ use model::{ActivityId, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessI
 use wire::client::{self, Answer, REASONS_MAX, Reason, Recall, Why};
 
 use super::Shown;
-use crate::dispatch::{Commands, Grid};
+use crate::dispatch::{Commands, FullLimit, Grid};
 use crate::enact::compare::compared;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::reuse::memo_of;
@@ -53,6 +53,27 @@ pub(super) fn answer_why(
     };
     let mut answer = answer(base, known, activity, seen);
     if let Answer::Why(why) = &mut answer
+        && known.activity(activity).phase == ActivityPhase::Ready
+    {
+        let full = shown.attempts.full_limits(step, known, activity);
+        // They come before the queue that it stands in.
+        let room = REASONS_MAX.saturating_sub(why.reasons.len());
+        why.reasons
+            .splice(0..0, full.into_iter().take(room).map(limit));
+    }
+    if let Answer::Why(why) = &mut answer {
+        for reason in &mut why.reasons {
+            let Reason::Tries { memory, .. } = reason else {
+                continue;
+            };
+            let entry = known.state.plan.entry(activity);
+            let there = entry.and_then(|entry| market.memory_of(entry.resource));
+            if let (Some(memory), Some(there)) = (memory, there) {
+                *memory = there.min(*memory);
+            }
+        }
+    }
+    if let Answer::Why(why) = &mut answer
         && let Some(hindrance) = files.hindrance(step, machines, known, activity)
     {
         why.reasons.push(Reason::Uncopied(hindrance));
@@ -91,6 +112,9 @@ pub(super) fn explain(
         .is_some_and(|running| running.contains_key(&activity));
     let phase = process.activity(activity).phase;
     let mut reasons = reasons(process, activity, phase, seen);
+    if reasons.len() < REASONS_MAX {
+        reasons.extend(tries(process, activity, phase));
+    }
     let mut seen: Vec<Reason> = Vec::new();
     reasons.retain(|reason| {
         let is_first = !seen.contains(reason);
@@ -109,6 +133,55 @@ pub(super) fn explain(
         reasons,
         recall: recall(base, process, activity),
     }
+}
+
+fn limit(full: FullLimit) -> Reason {
+    let FullLimit {
+        name,
+        n_units,
+        most,
+        mut holders,
+        n_others,
+    } = full;
+    holders.truncate(REASONS_MAX);
+    Reason::Limit {
+        name,
+        n_units,
+        most,
+        holders,
+        n_others,
+    }
+}
+
+/// The tries of an activity that is tried again.
+fn tries(process: &Process, activity: ActivityId, phase: ActivityPhase) -> Option<Reason> {
+    let is_shown = match phase {
+        ActivityPhase::Ready
+        | ActivityPhase::Backoff
+        | ActivityPhase::Sent
+        | ActivityPhase::Faulted => true,
+        ActivityPhase::Waiting
+        | ActivityPhase::Completed
+        | ActivityPhase::Skipped
+        | ActivityPhase::Stopped => false,
+    };
+    let state = process.activity(activity);
+    let declared = process.definition().activity_as_written(activity)?;
+    let has_faulted = phase == ActivityPhase::Faulted;
+    if !is_shown || state.n_failed == 0 && !(has_faulted && declared.retry.attempts > 1) {
+        return None;
+    }
+    let details = process.details(activity);
+    // The last try is among the earlier ones where another one follows.
+    let last = has_faulted.then(|| fault(process, activity).name.to_string());
+    let earlier = details.earlier.iter().map(|past| past.end.clone());
+    let grows = declared.retry.memory_percent.is_some();
+    Some(Reason::Tries {
+        n_failed: u32::from(state.n_failed) + u32::from(has_faulted),
+        most: declared.retry.attempts,
+        ends: earlier.chain(last).take(REASONS_MAX).collect(),
+        memory: process.memory_asked(activity).filter(|_| grows),
+    })
 }
 
 /// The reasons for a phase, the nearest first. Functions that add reasons stop at [`REASONS_MAX`].

@@ -190,6 +190,7 @@ impl Attempts {
             if is_completed {
                 completed.push((id, attempt.activity));
             }
+            self.give_back_limits(step, id, attempt.activity);
             step.marks.mark(id);
         }
         completed

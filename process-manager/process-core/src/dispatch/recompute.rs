@@ -12,6 +12,7 @@
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::group::Offered;
 
+use super::named_limits::LimitRoom;
 use super::{Attempts, Grid};
 use crate::enact::evaluate::{Spot, fault_event};
 use crate::enact::message::recomputed;
@@ -37,7 +38,13 @@ impl Attempts {
         if known.index.recomputations.is_empty() {
             return;
         }
-        let wanted: Vec<ActivityId> = known.wanted_recomputations().collect();
+        let room = LimitRoom::new(self, step, known);
+        let wanted = known.wanted_recomputations();
+        let wanted = wanted.filter(|&activity| room.admits(activity));
+        let wanted: Vec<ActivityId> = wanted.inspect(|&activity| room.take(activity)).collect();
+        if room.awaits_others() {
+            self.awaiting_limits.insert(id);
+        }
         for activity in wanted {
             if !self.send_recomputation(step, grid, id, activity) {
                 return;
@@ -76,6 +83,8 @@ impl Attempts {
                     step.timers.set_once(Timer::Recall(id), next);
                     return true;
                 }
+                let declared = known.definition().activity_as_written(activity);
+                grid.bound_memory(declared, resource, &mut message);
                 let sent = Event::Recomputing(vec![(activity, number, resource)]);
                 step.cx.record(Stream::Process(id), sent);
                 let messages = vec![message];

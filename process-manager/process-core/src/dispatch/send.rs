@@ -5,6 +5,7 @@ use history::Store;
 use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, INPUTS_MAX, ToActivity};
 
+use super::named_limits::LimitRoom;
 use super::{Attempts, Grid};
 use crate::budget::{ATTEMPT_STEPS, OTHERS_STEPS, Slice};
 use crate::enact::evaluate::{Evaluator, Spot, fault_event};
@@ -46,6 +47,7 @@ impl Attempts {
         if known.state.plan.generation.0 == 0 || known.index.ready.is_empty() {
             return false;
         }
+        let room = LimitRoom::new(self, step, known);
         let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
             // An activity without a place in the plan runs on the first machine with slots. With
@@ -74,6 +76,7 @@ impl Attempts {
                 .filter(|&activity| !known.awaits_recomputation(activity))
                 .filter(|&activity| !grid.files.holds_back(id, activity))
                 .filter(|&activity| !grid.market.holds_back(known, activity))
+                .filter(|&activity| room.admits(activity))
                 .take(window - n_out)
                 .enumerate();
             let mut is_full = false;
@@ -82,10 +85,14 @@ impl Attempts {
                 // An activity that was sent before is not held back: it has had its turn.
                 !is_full || known.activity(activity).number > 0
             });
-            let next: Vec<ActivityId> = next.map(|(_, activity)| activity).collect();
+            let next = next.map(|(_, activity)| activity);
+            let next: Vec<ActivityId> = next.inspect(|&activity| room.take(activity)).collect();
             if !next.is_empty() {
                 chosen.push((resource, epoch, next));
             }
+        }
+        if room.awaits_others() {
+            self.awaiting_limits.insert(id);
         }
         let mut has_faulted = false;
         for (resource, epoch, activities) in chosen {
@@ -170,6 +177,8 @@ impl Attempts {
             if let Ok(mut message) = message
                 && grid.name_sources(step, known, resource, &mut message)
             {
+                let declared = known.definition().activity_as_written(attempt.activity);
+                grid.bound_memory(declared, resource, &mut message);
                 messages.push(message);
             }
             // The others follow when the first have been heard of.
@@ -301,7 +310,9 @@ fn prepare(
                     continue;
                 }
                 prepared.sent.push((activity, number, resource));
-                if let Some(declared) = known.definition().activity_as_written(activity) {
+                let declared = known.definition().activity_as_written(activity);
+                grid.bound_memory(declared, resource, &mut message);
+                if let Some(declared) = declared {
                     let cache_key = CacheKey::of(declared, &message);
                     prepared.cache_keys.push(cache_key);
                 }

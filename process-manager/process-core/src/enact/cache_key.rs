@@ -25,7 +25,10 @@ impl CacheKey {
             .collect();
         environment.sort();
         let command = part(&dispatch.command);
-        let environment = part((environment, &dispatch.stdin));
+        let environment = match &dispatch.activation {
+            None => part((environment, &dispatch.stdin)),
+            Some(activation) => part((environment, &dispatch.stdin, activation)),
+        };
         let inputs = part(sorted(&dispatch.inputs));
         let outputs = part(taken(activity));
         let mut all = blake3::Hasher::new();

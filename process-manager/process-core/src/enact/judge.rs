@@ -1,7 +1,7 @@
 //! Judging: the consequence of an attempt's end, worked out before it is recorded.
 
 use expression::{Meter, Programs};
-use model::{ActivityId, Capture, Fault, FaultName, Now, Parse, Retry, RetryOn, Span, Value, Wall};
+use model::{ActivityId, Capture, Fault, FaultName, Now, Parse, Span, Value, Wall};
 use wire::attempt::{End, Failure, Outcome};
 
 use crate::enact::evaluate::{Evaluator, admit, has_room, scope};
@@ -118,20 +118,11 @@ fn fail(process: &Process, now: Now, outcome: &Outcome, failure: &Failure) -> Ve
     let n_tried = u32::from(state.n_failed) + 1;
     let is_running = process.phase() == Phase::Running;
     let may_retry = is_running && n_tried < activity.retry.attempts && !activity.at_most_once;
-    if may_retry && retries(&activity.retry, outcome, &fault.name) {
+    if may_retry && activity.retry.repeats(&fault.name, outcome.exit_code) {
         let at = now.wall + backoff(activity.retry.backoff, state.n_failed);
         return Verdict::Retry { at, fault };
     }
     Verdict::Faulted(fault)
-}
-
-fn retries(retry: &Retry, outcome: &Outcome, name: &FaultName) -> bool {
-    retry.on.is_empty()
-        || retry.on.iter().any(|on| match on {
-            RetryOn::Exit(code) => outcome.exit_code == Some(*code),
-            RetryOn::Timeout => *name == FaultName::Timeout,
-            RetryOn::Lost => *name == FaultName::Lost,
-        })
 }
 
 /// Returns true if an attempt may have run and its activity must run at most once.

@@ -6,7 +6,7 @@ use expression::{ExpressionError, ProcessScope, Programs};
 use model::limits::STAGED_MAX;
 use model::{
     Activity, ActivityId, Artifact, ArtifactKind, AttemptId, Command, Fault, FaultName, Source,
-    Staged, Stdin, Value,
+    Staged, Stdin, Template, Value,
 };
 use wire::attempt::{Dispatch, Stdin as WireStdin};
 
@@ -48,7 +48,9 @@ pub(crate) fn resolve(
     ];
     let items = process.items(activity_id.node());
     let scope = scope(process, &items);
-    for (name, value) in &activity.env {
+    let common = definition.draft().common_env();
+    env.extend(given(process, common, activity));
+    for (name, value) in said(common, activity) {
         let value = evaluator.text(value, &scope);
         env.push((name.clone(), value.map_err(fault)?));
     }
@@ -67,13 +69,50 @@ pub(crate) fn resolve(
         wants_stdout: activity.stdout.is_some(),
         wants_stderr: activity.stderr.is_some(),
         cores: activity.cores,
-        memory: activity.memory,
+        memory: process.memory_asked(activity_id),
         timeout: activity.timeout,
         sources: Vec::new(),
         at_most_once: activity.at_most_once,
         user: process.user(),
         discards: definition.drops_intermediates(),
+        activation: definition.draft().activation_of(activity).cloned(),
     })
+}
+
+/// The variables that came with the submission, without those that the definition says itself.
+fn given<'a>(
+    process: &'a Process,
+    common: &'a [(String, Template)],
+    activity: &'a Activity,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    let given = process.environment.as_deref().unwrap_or_default();
+    let said = match given.is_empty() {
+        true => BTreeSet::new(),
+        false => names(common).chain(names(&activity.env)).collect(),
+    };
+    let given = given.iter();
+    given
+        .filter(move |(name, _)| !said.contains(name.as_str()))
+        .cloned()
+}
+
+/// The variables that the definition says: those of all activities, without those that this one says too,
+/// and its own.
+fn said<'a>(
+    common: &'a [(String, Template)],
+    activity: &'a Activity,
+) -> impl Iterator<Item = &'a (String, Template)> {
+    let own: BTreeSet<&str> = match common.is_empty() {
+        true => BTreeSet::new(),
+        false => names(&activity.env).collect(),
+    };
+    let common = common.iter();
+    let common = common.filter(move |(name, _)| !own.contains(name.as_str()));
+    common.chain(&activity.env)
+}
+
+fn names(variables: &[(String, Template)]) -> impl Iterator<Item = &str> {
+    variables.iter().map(|(name, _)| name.as_str())
 }
 
 pub(crate) fn command(

@@ -76,7 +76,8 @@ impl Unknown {
                 Some(Stdin::Text(text)) => Some(text),
                 Some(Stdin::File(_)) | None => None,
             };
-            let env = declared.env.iter().map(|(_, text)| text);
+            let common = process.definition().draft().common_env();
+            let env = common.iter().chain(&declared.env).map(|(_, text)| text);
             for text in command.iter().chain(env).chain(stdin) {
                 if let Ok(text) = programs.text(text) {
                     let names = text.variables();

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use minicbor::{Decode, Encode};
-use model::{ActivityId, AttemptId, Bytes, ResourceId, Span, Wall};
+use model::{ActivityId, AttemptId, Bytes, FaultName, ResourceId, Span, Wall};
 use wire::client::AttemptStatus;
 
 use crate::process::Process;
@@ -154,6 +154,23 @@ impl Process {
             log: past.log.map(Into::into),
             slots: past.slots,
         }
+    }
+
+    /// The memory of the next attempt at an activity, or of the one that is out: more after each one that
+    /// exceeded it, where its retry says so.
+    pub(crate) fn memory_asked(&self, activity: ActivityId) -> Option<Bytes> {
+        let declared = self.definition.activity_as_written(activity)?;
+        let (memory, Some(percent)) = (declared.memory?, declared.retry.memory_percent) else {
+            return declared.memory;
+        };
+        let exceeded = FaultName::OutOfMemory.to_string();
+        let details = self.details(activity);
+        // Growth ends with the attempts that are remembered.
+        let n_exceeded = details.earlier.iter().filter(|past| past.end == exceeded);
+        let grown = n_exceeded.fold(u128::from(memory.0), |bytes, _| {
+            (bytes * u128::from(percent) / 100).min(u128::from(u64::MAX))
+        });
+        Some(Bytes(u64::try_from(grown).unwrap_or(u64::MAX)))
     }
 
     /// The statuses of all attempts of an activity, the last one last.

@@ -164,6 +164,7 @@ impl Process {
             owner: self.owner.clone(),
             flow: Flow::default(),
             semantics: SEMANTICS,
+            environment: self.environment.clone(),
         }
     }
 }

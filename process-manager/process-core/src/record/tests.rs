@@ -115,6 +115,7 @@ fn founded() -> Founded {
         owner: Some("xav://grid/lab/user/ana".to_owned()),
         store: Some(ResourceId::local(3)),
         semantics: SEMANTICS,
+        environment: None,
         flow: crate::tree::begin(&diamond().check().unwrap()),
     }
 }

@@ -92,6 +92,7 @@ impl Bench {
             store: None,
             owner: None,
             semantics: SEMANTICS,
+            environment: None,
         };
         self.record(Event::Founded(Box::new(founded)));
     }

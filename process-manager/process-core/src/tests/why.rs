@@ -173,6 +173,7 @@ fn a_backoff_a_fault_and_what_comes_after_it() {
             attempts: 2,
             backoff: Span::from_secs(9),
             on: Vec::new(),
+            memory_percent: None,
         };
     });
     let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
@@ -182,10 +183,18 @@ fn a_backoff_a_fault_and_what_comes_after_it() {
     });
     bench.submit(draft);
     let until = bench.now.wall + Span::from_secs(9);
-    assert_eq!(reasons(&mut bench, 3), [Reason::Backoff { until }]);
+    let tries = |n_failed, ends: &[&str]| Reason::Tries {
+        n_failed,
+        most: 2,
+        ends: ends.iter().map(|end| (*end).to_owned()).collect(),
+        memory: None,
+    };
+    let backoff = [Reason::Backoff { until }, tries(1, &["exit-code"])];
+    assert_eq!(reasons(&mut bench, 3), backoff);
     bench.run();
     let fault = reasons(&mut bench, 3);
-    assert!(matches!(&fault[..], [Reason::Fault(fault)] if fault.exit_code == Some(3)));
+    assert!(matches!(&fault[..], [Reason::Fault(fault), _] if fault.exit_code == Some(3)));
+    assert_eq!(fault[1], tries(2, &["exit-code"; 2]));
     let ended = [Reason::Ended(Phase::Faulted)];
     assert_eq!(reasons(&mut bench, 4), ended);
     assert_eq!(reasons(&mut bench, 5), ended);

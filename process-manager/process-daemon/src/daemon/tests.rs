@@ -12,6 +12,7 @@ fn begin(dir: &TempDir) -> Handle {
         scheduler: SchedulerKind::default(),
         link: None,
         quota: Quota::default(),
+        limits: std::collections::BTreeMap::new(),
         keep: None,
         reserve: model::Bytes::ZERO,
         lease: None,

@@ -35,6 +35,8 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
         at_most_once: false,
         priority: None,
         uses: None,
+        activation: None,
+        limits: None,
     };
     Node {
         name: name.to_owned(),

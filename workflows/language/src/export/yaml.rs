@@ -13,7 +13,8 @@ use model::{
 
 use self::open::{Open, branches, for_each, own_variables, repeat};
 use self::values::{
-    duration, expression, is_printable, key, of_input, of_retry, of_variable, scalar, size,
+    duration, expression, is_printable, key, of_activation, of_input, of_limits, of_retry,
+    of_variable, scalar, size,
 };
 
 use crate::show::item_name;
@@ -115,6 +116,8 @@ impl Writer<'_> {
         let files = self.draft.common_files().iter();
         let files: Vec<String> = files.map(|path| scalar(path)).collect();
         self.list(0, "files", &files);
+        self.environment();
+        self.mapping(0, "limits", &of_limits(self.draft.named_limits()));
         if self.draft.copies > 0 {
             let _ = writeln!(self.text, "copies: {}", self.draft.copies);
         }
@@ -130,6 +133,23 @@ impl Writer<'_> {
         if let Some(priority) = self.draft.priority {
             let _ = writeln!(self.text, "priority: {priority}");
         }
+    }
+
+    /// The environment of all commands.
+    fn environment(&mut self) {
+        let Some(environment) = &self.draft.environment else {
+            return;
+        };
+        let env = environment.env.iter();
+        let env = env.map(|(name, value)| (name.clone(), scalar(&value.0)));
+        self.mapping(0, "env", &env.collect::<Vec<_>>());
+        let pass = environment.pass.iter().map(|name| scalar(name));
+        self.list(0, "pass", &pass.collect::<Vec<_>>());
+        if let Some(path) = &environment.file {
+            let _ = writeln!(self.text, "env-file: {}", scalar(path));
+        }
+        let activation = of_activation(environment.activation.as_ref());
+        self.mapping(0, "environment", &activation);
     }
 
     /// The tree, a step for each node from the root down.
@@ -281,6 +301,8 @@ impl Writer<'_> {
         };
         let env = pairs(&mut activity.env.iter().map(|(name, value)| (name, &value.0)));
         self.mapping(level, "env", &env);
+        let activation = of_activation(activity.activation.as_ref());
+        self.mapping(level, "environment", &activation);
         match &activity.stdin {
             Some(Stdin::Text(text)) => {
                 self.indent(level, "stdin: ");
@@ -350,6 +372,7 @@ impl Writer<'_> {
         let used = activity.uses.iter().flatten();
         let used = used.map(|&place| scalar(&self.draft.files[place as usize]));
         self.list(level, "uses", &used.collect::<Vec<_>>());
+        self.mapping(level, "uses-limit", &of_limits(activity.used_limits()));
         self.mapping(level, "labels", &labels);
         if activity.retry != Retry::default() {
             self.mapping(level, "retry", &of_retry(&activity.retry));

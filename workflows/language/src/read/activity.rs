@@ -6,7 +6,7 @@ use model::{
 };
 
 use super::{Fields, Pending, Reader};
-use crate::keys::{CAPTURE, PARSES, RETRY, RUN, STDIN};
+use crate::keys::{CAPTURE, PARSES, RETRY, RETRY_WORDS, RUN, STDIN};
 use crate::tree::{Id, shorten};
 use crate::units;
 
@@ -20,12 +20,7 @@ impl Reader<'_, '_> {
             Some(at) => reader.entries(at, wanted),
             None => Vec::new(),
         };
-        let mut env = Vec::new();
-        for (name, value) in pairs(self, "env", "a mapping (NAME: text)") {
-            if let Some(text) = self.text(value, "text") {
-                env.push((self.name_of(name), Template(text.to_owned())));
-            }
-        }
+        let env = fields.get("env").map(|at| self.env(at));
         let mut outputs = Vec::new();
         for (name, value) in pairs(self, "outputs", "a mapping (name: path)") {
             if let Some(path) = self.literal(value, "a path") {
@@ -59,7 +54,7 @@ impl Reader<'_, '_> {
         Activity {
             // A placeholder where it is wanting or wrong, which has been said.
             command: command.unwrap_or_else(|| Command::List(vec![Template("true".to_owned())])),
-            env,
+            env: env.unwrap_or_default(),
             stdin: fields.get("stdin").and_then(|at| self.stdin(at)),
             inputs: Vec::new(),
             outputs,
@@ -86,6 +81,8 @@ impl Reader<'_, '_> {
             at_most_once,
             priority: fields.get("priority").and_then(|at| self.priority(at)),
             uses: fields.get("uses").map(|at| self.uses(at)),
+            activation: fields.get("environment").and_then(|at| self.activation(at)),
+            limits: fields.get("uses-limit").map(|at| self.uses_limit(at)),
         }
     }
 
@@ -113,7 +110,7 @@ impl Reader<'_, '_> {
         at.and_then(|at| self.truth(at)).unwrap_or(false)
     }
 
-    fn name_of(&self, key: Id) -> String {
+    pub(super) fn name_of(&self, key: Id) -> String {
         self.tree.text(key).unwrap_or_default().to_owned()
     }
 
@@ -242,15 +239,47 @@ impl Reader<'_, '_> {
         let backoff = fields.get("backoff").and_then(|at| self.duration(at));
         let mut on = Vec::new();
         if let Some(list) = fields.get("on") {
-            for &item in self.items(list, "a list of exit statuses, lost, timeout") {
+            let wanted = "a list of exit statuses, exit, timeout, out-of-memory, lost";
+            for &item in self.items(list, wanted) {
                 on.extend(self.retry_on(item));
             }
+        }
+        let growth = fields.get("memory");
+        let memory_percent = growth.and_then(|at| self.memory_growth(at));
+        if let Some(at) = growth
+            && !on.is_empty()
+            && !on.contains(&RetryOn::OutOfMemory)
+        {
+            let message = "memory grows after `out-of-memory`, which is not in `on`";
+            self.hint(
+                at,
+                message,
+                "add `out-of-memory` to `on`, or leave `memory` out",
+            );
         }
         Some(Retry {
             attempts: attempts?,
             backoff: backoff.unwrap_or(Span::ZERO),
             on,
+            memory_percent,
         })
+    }
+
+    /// `x2`, `x1.5`: in percent.
+    fn memory_growth(&mut self, at: Id) -> Option<u32> {
+        let text = self.literal(at, "a factor such as `x2`")?.trim();
+        let factor = text.strip_prefix('x').filter(|factor| {
+            let is_plain = |c: char| c.is_ascii_digit() || c == '.';
+            factor.chars().all(is_plain)
+        });
+        let percent = factor.and_then(|factor| factor.parse::<f64>().ok());
+        let Some(percent) = percent.map(|factor| (factor * 100.0).round()) else {
+            let message = format!("`{}` where a factor is expected", shorten(text));
+            self.hint(at, message, "`x2` is twice as much as the try before had");
+            return None;
+        };
+        // The check of the definition bounds it.
+        Some(percent as u32)
     }
 
     fn retry_on(&mut self, at: Id) -> Option<RetryOn> {
@@ -258,21 +287,30 @@ impl Reader<'_, '_> {
             Value::Int(status) => i32::try_from(status)
                 .ok()
                 .filter(|status| (0..256).contains(status)),
-            Value::Text(text) if text == "lost" => return Some(RetryOn::Lost),
-            Value::Text(text) if text == "timeout" => return Some(RetryOn::Timeout),
+            Value::Text(text) => {
+                let mut words = RETRY_WORDS.iter();
+                if let Some((_, on)) = words.find(|(word, _)| *word == text) {
+                    return Some(*on);
+                }
+                let words = RETRY_WORDS.iter().map(|(word, _)| *word);
+                let hint = self.meant(&text, words).unwrap_or_else(|| {
+                    let words = RETRY_WORDS.map(|(word, _)| word).join("`, `");
+                    format!("exit statuses are 0 to 255; other ends are `{words}`")
+                });
+                let message = format!("`{}` is no end of an attempt", shorten(&text));
+                self.hint(at, message, hint);
+                return None;
+            }
             Value::Null
             | Value::Bool(_)
             | Value::Float(_)
-            | Value::Text(_)
             | Value::List(_)
             | Value::Map(_)
             | Value::Artifact(..) => None,
         };
         if status.is_none() {
             let error = self.expected(at, "an exit status");
-            self.add(
-                error.hint("exit statuses are 0 to 255; `lost` and `timeout` stand for themselves"),
-            );
+            self.add(error.hint("exit statuses are 0 to 255; `exit` stands for any but 0"));
         }
         status.map(RetryOn::Exit)
     }

@@ -73,6 +73,8 @@ impl Reader<'_, '_> {
         let keeps = keeps.and_then(|at| self.truth(at));
         // To keep them is what happens where nothing is said.
         self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
+        self.draft.environment = self.environment(&fields);
+        self.draft.limits = fields.get("limits").map(|at| self.limits(at));
         self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
         self.draft.policy = fields.get("policy").and_then(|at| self.policy(at));
         self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));

@@ -1,8 +1,8 @@
 //! A definition as JSON.
 
 use model::{
-    Activity, Command, Definition, Join, Node, NodeId, NodeKind, OutputSource, Parse, RetryOn,
-    Source, Stdin, Variable,
+    Activation, Activity, Command, Definition, Join, Node, NodeId, NodeKind, OutputSource, Parse,
+    RetryOn, Source, Stdin, Variable,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,14 +53,38 @@ pub fn json(definition: &Definition) -> Value {
             .collect();
         done[index] = Some(step(definition, NodeId(index as u32), node, children));
     }
-    json!({
+    let mut shown = json!({
         "name": draft.name,
         "inputs": inputs,
         "variables": variables,
         "outputs": outputs,
         "files": draft.common_files(),
         "body": done.first_mut().and_then(Option::take),
-    })
+    });
+    if let Some(environment) = &draft.environment {
+        let env = environment.env.iter();
+        let env = env.map(|(name, text)| (name.clone(), text.0.as_str().into()));
+        shown["env"] = Value::Object(env.collect());
+        shown["pass"] = environment.pass.as_slice().into();
+        shown["env_file"] = environment.file.as_deref().into();
+        shown["environment"] = environment.activation.as_ref().map(activated).into();
+    }
+    if !draft.named_limits().is_empty() {
+        shown["limits"] = units(draft.named_limits());
+    }
+    shown
+}
+
+fn activated(activation: &Activation) -> Value {
+    match activation {
+        Activation::Path(path) => json!({ "path": path }),
+    }
+}
+
+fn units(limits: &[(String, u32)]) -> Value {
+    let limits = limits.iter();
+    let limits = limits.map(|(name, n_units)| (name.clone(), (*n_units).into()));
+    Value::Object(limits.collect())
 }
 
 fn value(value: &model::Value) -> Value {
@@ -286,6 +310,12 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
         let paths = uses.iter().map(|&place| files[place as usize].as_str());
         put("uses", paths.collect::<Vec<_>>().into());
     }
+    if let Some(activation) = &activity.activation {
+        put("environment", activated(activation));
+    }
+    if !activity.used_limits().is_empty() {
+        put("uses_limit", units(activity.used_limits()));
+    }
     let retry = &activity.retry;
     if retry.attempts > 1 {
         let on: Vec<Value> = retry
@@ -293,14 +323,16 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
             .iter()
             .map(|on| match on {
                 RetryOn::Exit(status) => (*status).into(),
-                RetryOn::Lost => "lost".into(),
-                RetryOn::Timeout => "timeout".into(),
+                RetryOn::Lost | RetryOn::Timeout | RetryOn::OutOfMemory | RetryOn::Failed => {
+                    on.to_string().into()
+                }
             })
             .collect();
         let backoff = retry.backoff.seconds();
-        put(
-            "retry",
-            json!({ "attempts": retry.attempts, "backoff_seconds": backoff, "on": on }),
-        );
+        let mut entry = json!({ "attempts": retry.attempts, "backoff_seconds": backoff, "on": on });
+        if let Some(percent) = retry.memory_percent {
+            entry["memory_percent"] = percent.into();
+        }
+        put("retry", entry);
     }
 }

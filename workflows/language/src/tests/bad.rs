@@ -249,8 +249,8 @@ fn activities_are_strict() {
             "12:17: a second node is called `a` (names are unique in a definition)",
             "13:7: no command",
             "14:26: 0 attempts; 1 to 1000",
-            "14:34: a number where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
-            "14:39: text where an exit status is expected (exit statuses are 0 to 255; `lost` and `timeout` stand for themselves)",
+            "14:34: a number where an exit status is expected (exit statuses are 0 to 255; `exit` stands for any but 0)",
+            "14:39: `never` is no end of an attempt (exit statuses are 0 to 255; other ends are `exit`, `timeout`, `out-of-memory`, `lost`)",
         ],
     );
 }
@@ -436,4 +436,32 @@ fn files_that_are_no_definitions_are_refused() {
             "1:1: a process without `body` (`body`: what is done)",
         ]
     );
+}
+
+#[test]
+fn environments_retries_and_limits_are_strict() {
+    let text = "xavantes: 1\nname: p\nenv: { A: '${ no }', 'B=': 1 }\npass: [C, C, A]\nenv-file: ../x\n\
+                environment: { path: opt }\nlimits: { l: 0, m: 2 }\nbody:\n  sequence:\n    - activity: a\n      run: [a]\n      \
+                environment: { PATH: x }\n      uses-limit: { m: 3 }\n      retry: { attempts: 2, on: [timeuot, exit], memory: 2x }\n    \
+                - activity: b\n      run: [b]\n      environment: { venv: x }\n      uses-limit: m\n      repeatable: true\n      \
+                retry: { attempts: 2, on: [75], memory: x1.01 }\n";
+    let expected = [
+        "3:15: no variable is called `no`",
+        "3:22: not a name of an environment variable",
+        "4:11: `C` is listed twice",
+        "4:14: `A` is in `env` too, which counts (leave one of the two out)",
+        "5:11: a path that leaves the directory: `../x` (paths lie in the activity's own directory)",
+        "6:22: `opt` is not an absolute path (it is looked for on the machine where the command runs: begin it with `/`)",
+        "7:14: 0; 1 to 1000000",
+        "12:20: variables where an environment, `{ path: DIR }`, is expected (variables of the environment are `env: { NAME: text }`)",
+        "13:24: 3 of `m`, of which there are 2 (it could never run: take fewer, or raise the limit in `limits`)",
+        "14:34: `timeuot` is no end of an attempt (did you mean `timeout`?)",
+        "14:58: `2x` where a factor is expected (`x2` is twice as much as the try before had)",
+        "14:58: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
+        "17:22: `venv` is part of the language, but this version does not run it",
+        "17:22: an environment without `path` (`path`: its directory on the machines: DIR/bin comes first in PATH)",
+        "19:19: an activity that takes of a limit cannot be repeatable (two attempts could run at the same time, and both would need it)",
+        "20:47: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
+    ];
+    assert_eq!(lines(&refused(text)), expected, "{text}");
 }

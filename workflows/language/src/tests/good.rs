@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use model::{
-    Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source, Span, Stdin,
-    Template, Type, Value, Work,
+    Activation, Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source,
+    Span, Stdin, Template, Type, Value, Work,
 };
 
 use super::{compiled, lines};
@@ -123,7 +123,8 @@ fn everything_is_read() {
         Retry {
             attempts: 3,
             backoff: Span::from_millis(100),
-            on
+            on,
+            memory_percent: None,
         }
     );
     assert_eq!(
@@ -371,4 +372,32 @@ digraph \"whole\" {
     assert_eq!(json["body"]["links"][0]["when"], "${ total > 3 }");
     assert_eq!(json["outputs"]["found"], "first.found");
     assert_eq!(json["body"]["children"][0]["work_seconds"], 90.0);
+}
+
+#[test]
+fn the_environment_retries_and_named_limits_are_read() {
+    let compiled = compiled(
+        "xavantes: 1\nname: p\ninputs: { n: int }\nenv: { A: 'n ${ inputs.n }', B: 2 }\npass: [HOME, R_LIBS]\n\
+         env-file: a/run.env\nenvironment: { path: /opt/all }\nbody:\n  activity: a\n  run: [a]\n  memory: 1GiB\n  \
+         environment: { path: /opt/own }\n  retry: { attempts: 3, on: [exit, out-of-memory, 75], memory: x1.5 }\n",
+    );
+    let draft = compiled.definition.draft();
+    let environment = draft.environment.as_ref().unwrap();
+    let pairs = [("A", "n ${ inputs.n }"), ("B", "2")];
+    let pairs = pairs.map(|(name, text)| (name.to_owned(), Template(text.to_owned())));
+    assert_eq!(environment.env, pairs);
+    assert_eq!(environment.pass, ["HOME", "R_LIBS"]);
+    assert_eq!(environment.file.as_deref(), Some("a/run.env"));
+    let NodeKind::Activity(activity) = &draft.nodes[0].kind else {
+        panic!()
+    };
+    let own = Activation::Path("/opt/own".to_owned());
+    assert_eq!(draft.activation_of(activity), Some(&own));
+    let all = Activation::Path("/opt/all".to_owned());
+    assert_eq!(environment.activation, Some(all));
+    assert_eq!(activity.retry.memory_percent, Some(150));
+    assert_eq!(
+        activity.retry.on,
+        [RetryOn::Failed, RetryOn::OutOfMemory, RetryOn::Exit(75)]
+    );
 }

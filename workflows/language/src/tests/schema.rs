@@ -163,6 +163,13 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "on-fault") => format!("on-fault: stop\n{}", activity("cores: 1")),
         ("a process", "policy") => format!("policy: static\n{}", activity("cores: 1")),
         ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),
+        ("a process", "env") => format!("env: {{ A: b }}\n{}", activity("cores: 1")),
+        ("a process", "pass") => format!("pass: [HOME, A]\n{}", activity("cores: 1")),
+        ("a process", "env-file") => format!("env-file: .env\n{}", activity("cores: 1")),
+        ("a process", "environment") => {
+            format!("environment: {{ path: /opt/x }}\n{}", activity("cores: 1"))
+        }
+        ("a process", "limits") => format!("limits: {{ l: 2 }}\n{}", activity("cores: 1")),
         ("a process", _) => activity("cores: 1"),
         ("an input", _) => format!(
             "inputs: {{ i: {{ type: int, default: 3, minimum: 1, maximum: 5 }} }}\n{}",
@@ -202,10 +209,15 @@ fn example(table: &Table, key: &str) -> String {
         ("a command", _) => step("{ activity: x, run: { shell: x } }"),
         ("a stdin", _) => activity("stdin: { file: f }"),
         ("a capture", _) => activity("stderr: { into: v, as: int }"),
-        ("a retry", _) => activity("retry: { attempts: 2, backoff: 1s, on: [1, lost] }"),
+        ("a retry", _) => activity(
+            "memory: 1GiB, retry: { attempts: 2, backoff: 1s, on: [1, lost, exit, out-of-memory], memory: x1.5 }",
+        ),
+        ("an environment", _) => activity("environment: { path: /opt/x }"),
         ("an activity", key) => match key {
             "env" => activity("env: { A: b }"),
             "uses" => activity("uses: [own.sh]"),
+            "environment" => activity("environment: { path: /opt/x }"),
+            "uses-limit" => activity("uses-limit: { l: 2 }"),
             "stdin" => activity("stdin: text"),
             "inputs" => activity("inputs: { i: w.o }")
                 .replace("run: [x], stdout", "run: [x], outputs: { o: o }, stdout"),
@@ -255,6 +267,7 @@ fn every_key_is_read_and_is_in_the_schema() {
         &keys::STDIN,
         &keys::CAPTURE,
         &keys::RETRY,
+        &keys::ENVIRONMENT,
     ];
     let mut names = BTreeSet::new();
     for table in tables {

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::environment::{check_activation, check_variable_name};
 use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
-use super::{check_priority, check_source, check_variable};
-use crate::definition::limits::{ATTEMPTS_MAX, CORES_MAX, NAME_BYTES_MAX, PARTS_MAX};
+use super::{check_priority, check_source, check_used, check_variable};
+use crate::definition::limits::{
+    ATTEMPTS_MAX, CORES_MAX, MEMORY_PERCENT_MAX, MEMORY_PERCENT_MIN, PARTS_MAX,
+};
 use crate::definition::{
     Activity, Capture, Command, Draft, NodeKind, Parse, Produced, Source, Staged, Stdin,
 };
@@ -59,11 +62,11 @@ pub(super) fn check_activity(
     }
     for (name, value) in &activity.env {
         let field = format!("env.{name}");
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(['=', '\0']) {
-            problems.add(here, &field, "not a name of an environment variable");
-        }
+        check_variable_name(name, here, &field, problems);
         check_template(value, here, &field, problems);
     }
+    check_activation(activity.activation.as_ref(), here, problems);
+    check_used(draft, activity, id, problems);
     let mut staged_paths = BTreeSet::new();
     for staged in &activity.inputs {
         let field = format!("inputs.{}", staged.path);
@@ -158,6 +161,23 @@ pub(super) fn check_activity(
             "retry.attempts",
             format!("{attempts} attempts; 1 to {ATTEMPTS_MAX}"),
         );
+    }
+    if let Some(percent) = activity.retry.memory_percent {
+        if !(MEMORY_PERCENT_MIN..=MEMORY_PERCENT_MAX).contains(&percent) {
+            let (least, most) = (MEMORY_PERCENT_MIN, MEMORY_PERCENT_MAX);
+            let message = format!("{percent} %; {least} to {most}");
+            problems.hint(
+                here,
+                "retry.memory",
+                message,
+                "write `x2` for twice as much",
+            );
+        }
+        if activity.memory.is_none() {
+            let hint = "write `memory: 1GiB` beside `retry`, or leave it out there";
+            let message = "memory that grows, without a `memory` to grow from";
+            problems.hint(here, "retry.memory", message, hint);
+        }
     }
     let mut names = BTreeSet::new();
     for (name, _) in &activity.labels {

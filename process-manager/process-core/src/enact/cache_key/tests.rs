@@ -1,8 +1,8 @@
 //! Changes that change a cache key, and changes that do not.
 
 use model::{
-    ActivityId, ArtifactKind, AttemptId, Bytes, Capture, Command, Produced, Retry, Span, SubmitKey,
-    Template, Work,
+    Activation, ActivityId, ArtifactKind, AttemptId, Bytes, Capture, Command, Produced, Retry,
+    Span, SubmitKey, Template, Work,
 };
 use wire::attempt::Stdin;
 
@@ -85,7 +85,7 @@ fn resources_and_names_are_no_part_of_it() {
 #[test]
 fn whatever_decides_the_outcome_changes_it_and_the_part_is_told() {
     type Edit = fn(&mut Activity, &mut Dispatch);
-    let edits: [(&str, Edit); 13] = [
+    let edits: [(&str, Edit); 14] = [
         ("command", |_, sent| sent.command.push("c".into())),
         ("command", |_, sent| sent.command = vec!["ab".into()]),
         ("environment", |_, sent| sent.env[3].1.push('x')),
@@ -95,6 +95,9 @@ fn whatever_decides_the_outcome_changes_it_and_the_part_is_told() {
         }),
         ("environment", |_, sent| {
             sent.stdin = Stdin::File("t".into())
+        }),
+        ("environment", |_, sent| {
+            sent.activation = Some(Activation::Path("/opt/x".into()));
         }),
         ("", |_, sent| sent.inputs[0].1.hash = Hash([9; 32])),
         ("", |_, sent| sent.inputs[0].0.push('x')),

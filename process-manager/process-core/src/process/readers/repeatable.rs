@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use model::{Activity, Command, Draft, NodeId, NodeKind, Stdin, Value};
+use model::{Activity, Command, Draft, NodeId, NodeKind, Stdin, Template, Value};
 
 /// The activities that cannot: those that run at most once, and those that read a variable whose value may
 /// have changed since.
 pub(super) fn once(draft: &Draft) -> BTreeSet<NodeId> {
     let changing = changing(draft);
+    // The environment of all commands.
+    let all_read_changing = changing
+        .iter()
+        .any(|name| has_name(draft.common_env(), name));
     let nodes = (0..).map(NodeId).zip(&draft.nodes);
     let once = nodes.filter(|(_, node)| match &node.kind {
         NodeKind::Activity(activity) => {
-            activity.at_most_once || changing.iter().any(|name| reads(activity, name))
+            activity.at_most_once
+                || changing.iter().any(|name| reads(activity, name))
+                || all_read_changing
         }
         NodeKind::Sequence(_)
         | NodeKind::Parallel { .. }
@@ -64,7 +70,7 @@ fn changing(draft: &Draft) -> BTreeSet<&str> {
 /// Returns true if an expression of a command has a variable's name in it; it may also be the name of
 /// something else.
 fn reads(activity: &Activity, name: &str) -> bool {
-    let has = |text: &str| text.contains("${") && text.contains(name);
+    let has = |text: &str| may_read(text, name);
     let in_command = match &activity.command {
         Command::List(parts) => parts.iter().any(|part| has(&part.0)),
         Command::Shell(line) => has(&line.0),
@@ -73,5 +79,13 @@ fn reads(activity: &Activity, name: &str) -> bool {
         Some(Stdin::Text(text)) => has(&text.0),
         Some(Stdin::File(_)) | None => false,
     };
-    in_command || in_stdin || activity.env.iter().any(|(_, value)| has(&value.0))
+    in_command || in_stdin || has_name(&activity.env, name)
+}
+
+fn has_name(env: &[(String, Template)], name: &str) -> bool {
+    env.iter().any(|(_, value)| may_read(&value.0, name))
+}
+
+fn may_read(text: &str, name: &str) -> bool {
+    text.contains("${") && text.contains(name)
 }

@@ -50,6 +50,10 @@ pub struct Founded {
     /// The number of the semantics that it was accepted under, see [`SEMANTICS`].
     #[n(12)]
     pub semantics: u32,
+    /// Variables of the environment of its commands that came with the submission, by name; nothing is said
+    /// where there are none.
+    #[n(13)]
+    pub environment: Option<Vec<(String, String)>>,
 }
 
 /// The number of the semantics of definitions and events in this version of the program. It is raised

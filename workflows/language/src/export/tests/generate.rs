@@ -1,9 +1,10 @@
 //! Definitions with all that is awkward in YAML.
 
 use model::{
-    Activity, Assignment, Bytes, Capture, Command, Draft, Expression, ForEach, Input, Join, Link,
-    Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced, Repeat, Retry, RetryOn, Source,
-    Span, Staged, Stdin, Template, Test, Type, Value, Variable, Work,
+    Activation, Activity, Assignment, Bytes, Capture, Command, Draft, Environment, Expression,
+    ForEach, Input, Join, Link, Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced,
+    Repeat, Retry, RetryOn, Source, Span, Staged, Stdin, Template, Test, Type, Value, Variable,
+    Work,
 };
 use proptest::prelude::*;
 
@@ -116,15 +117,28 @@ prop_compose! {
         attempts in 1u32..4,
         (cache, repeatable, at_most_once) in (any::<bool>(), any::<bool>(), any::<bool>()),
         on in prop::collection::vec(0i32..256, 0..3),
+        growth in prop::option::of(110u32..1_000),
+        root in prop::option::of("/[a-z #'-]{0,40}"),
+        units in prop::option::of(prop::collection::vec(1u32..9, 1..3)),
     ) -> Activity {
         let capture = |given: bool, variable, parse| given.then_some(Capture { variable, parse });
         let (work, cores, memory, timeout) = amounts;
         let outputs = outputs.into_iter().enumerate();
-        let on = on.into_iter().map(|status| match status {
+        let units = units.map(|units| {
+            let units = units.into_iter().enumerate();
+            units.map(|(n, units)| (format!("limit-{n}"), units)).collect()
+        });
+        let mut on: Vec<RetryOn> = on.into_iter().map(|status| match status {
             0..10 => RetryOn::Lost,
             10..20 => RetryOn::Timeout,
+            20..30 => RetryOn::Failed,
+            30..40 => RetryOn::OutOfMemory,
             status => RetryOn::Exit(status),
-        });
+        }).collect();
+        let growth = growth.filter(|_| memory > 0);
+        if growth.is_some() && !on.is_empty() {
+            on.push(RetryOn::OutOfMemory);
+        }
         Activity {
             env: env.into_iter().map(|(name, text)| (name, Template(text))).collect(),
             labels: labels.into_iter().collect(),
@@ -139,11 +153,14 @@ prop_compose! {
             retry: Retry {
                 attempts: if at_most_once { 1 } else { attempts },
                 backoff: Span(work),
-                on: on.collect(),
+                on,
+                memory_percent: growth,
             },
             cache,
             repeatable: repeatable && !at_most_once,
             at_most_once,
+            activation: root.map(Activation::Path),
+            limits: units,
             ..Activity::new(command)
         }
     }
@@ -401,12 +418,31 @@ fn is_in_body(nodes: &[Node], node: usize) -> bool {
 }
 
 prop_compose! {
+    /// The environment of all commands.
+    fn environment()(
+        env in prop::collection::btree_map("[A-Z]{1,9}", text(), 0..3),
+        pass in prop::collection::btree_set("[a-z]{1,9}", 0..3),
+        file in prop::option::of(path()),
+        root in prop::option::of("/[a-z]{0,9}"),
+    ) -> Option<Box<Environment>> {
+        let environment = Environment {
+            env: env.into_iter().map(|(name, text)| (name, Template(text))).collect(),
+            pass: pass.into_iter().collect(),
+            file: file.filter(|path| !path.ends_with('/')),
+            activation: root.map(Activation::Path),
+        };
+        (!environment.is_empty()).then(|| Box::new(environment))
+    }
+}
+
+prop_compose! {
     pub(super) fn draft(has_bodies: bool)(
         tree in tree(has_bodies),
         initial in value(),
         default in prop::option::of(value()),
         bounds in (prop::option::of(-1e9..0.0f64), prop::option::of(any::<i32>())),
         files in prop::collection::btree_set(path(), 0..3),
+        environment in environment(),
     ) -> Draft {
         let mut nodes = Vec::new();
         plant(&tree, &[], &mut nodes);
@@ -452,6 +488,8 @@ prop_compose! {
             ],
             outputs,
             files: files.into_iter().collect(),
+            environment,
+            limits: Some(vec![("limit-0".to_owned(), 9)]),
             nodes,
             ..Draft::default()
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use model::{Bytes, Expression, Input, Retry, RetryOn, Span, Value, Variable};
+use model::{Activation, Bytes, Expression, Input, Retry, Span, Value, Variable};
 
 pub(super) fn of_input(input: &Input) -> String {
     let mut pairs = vec![format!("type: {}", input.kind)];
@@ -26,21 +26,33 @@ pub(super) fn of_variable(variable: &Variable) -> String {
     format!("{{ type: {kind}, value: {} }}", value(initial))
 }
 
+pub(super) fn of_activation(activation: Option<&Activation>) -> Vec<(String, String)> {
+    let path = activation.map(|Activation::Path(path)| ("path".to_owned(), scalar(path)));
+    path.into_iter().collect()
+}
+
+pub(super) fn of_limits(limits: &[(String, u32)]) -> Vec<(String, String)> {
+    let limits = limits.iter();
+    limits
+        .map(|(name, n_units)| (name.clone(), n_units.to_string()))
+        .collect()
+}
+
 pub(super) fn of_retry(retry: &Retry) -> Vec<(String, String)> {
     let mut pairs = vec![("attempts".to_owned(), retry.attempts.to_string())];
     if retry.backoff != Span::ZERO {
         pairs.push(("backoff".to_owned(), duration(retry.backoff)));
     }
     if !retry.on.is_empty() {
-        let on = retry.on.iter().map(|on| match on {
-            RetryOn::Exit(status) => status.to_string(),
-            RetryOn::Lost => "lost".to_owned(),
-            RetryOn::Timeout => "timeout".to_owned(),
-        });
+        let on = retry.on.iter().map(ToString::to_string);
         pairs.push((
             "on".to_owned(),
             format!("[{}]", on.collect::<Vec<_>>().join(", ")),
         ));
+    }
+    if let Some(percent) = retry.memory_percent {
+        let factor = f64::from(percent) / 100.0;
+        pairs.push(("memory".to_owned(), format!("x{factor}")));
     }
     pairs
 }

@@ -1,0 +1,78 @@
+//! The environment of commands: names of variables, and directories of software.
+
+use std::collections::BTreeSet;
+
+use super::problems::Problems;
+use super::words::{check_path, check_template, shorten};
+use crate::NodeId;
+use crate::definition::environment::{Activation, Environment, is_variable_name};
+use crate::definition::limits::{PARTS_MAX, PATH_BYTES_MAX};
+
+pub(super) fn check_environment(environment: &Environment, problems: &mut Problems) {
+    for (field, n_entries) in [
+        ("env", environment.env.len()),
+        ("pass", environment.pass.len()),
+    ] {
+        if n_entries > PARTS_MAX {
+            let message = format!("{n_entries} entries; at most {PARTS_MAX}");
+            problems.add(None, field, message);
+        }
+    }
+    for (name, value) in &environment.env {
+        let field = format!("env.{name}");
+        check_variable_name(name, None, &field, problems);
+        check_template(value, None, &field, problems);
+    }
+    let said: BTreeSet<&String> = environment.env.iter().map(|(name, _)| name).collect();
+    let mut names = BTreeSet::new();
+    for (number, name) in environment.pass.iter().enumerate() {
+        let field = format!("pass.{number}");
+        check_variable_name(name, None, &field, problems);
+        if !names.insert(name) {
+            problems.add(None, &field, format!("`{}` is listed twice", shorten(name)));
+        }
+        if said.contains(name) {
+            let message = format!("`{}` is in `env` too, which counts", shorten(name));
+            problems.hint(None, &field, message, "leave one of the two out");
+        }
+    }
+    if let Some(path) = &environment.file {
+        check_path(path, None, "env-file", problems);
+        if path.ends_with('/') {
+            problems.add(None, "env-file", "a directory, not a file");
+        }
+    }
+    check_activation(environment.activation.as_ref(), None, problems);
+}
+
+pub(super) fn check_variable_name(
+    name: &str,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    if !is_variable_name(name) {
+        problems.add(node, field, "not a name of an environment variable");
+    }
+}
+
+pub(super) fn check_activation(
+    activation: Option<&Activation>,
+    node: Option<NodeId>,
+    problems: &mut Problems,
+) {
+    let Some(Activation::Path(path)) = activation else {
+        return;
+    };
+    let field = "environment.path";
+    if !path.starts_with('/') {
+        let message = format!("`{}` is not an absolute path", shorten(path));
+        let hint = "it is looked for on the machine where the command runs: begin it with `/`";
+        problems.hint(node, field, message, hint);
+    } else if path.len() > PATH_BYTES_MAX {
+        problems.add(node, field, "a path that is too long");
+    } else if path.contains([':', '\0', '\n']) {
+        let message = "a path with a colon, a line end or a NUL in it";
+        problems.hint(node, field, message, "`PATH` cannot have these");
+    }
+}
