@@ -15,6 +15,7 @@ mod links;
 mod on_fault;
 mod order;
 mod policy;
+mod publish;
 mod repeat;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;
 pub use self::policy::Policy;
+pub use self::publish::{Publish, PublishOf};
 pub use self::repeat::{Repeat, Test};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
@@ -123,6 +125,9 @@ pub struct Draft {
     /// The rule by which it is planned again; nothing is said where it is the usual one.
     #[n(12)]
     pub policy: Option<Policy>,
+    /// The results that are laid beside the definition at the end; nothing is said where there are none.
+    #[n(13)]
+    pub publish: Option<Vec<Publish>>,
 }
 
 /// The way of data from activity to activity.

@@ -9,6 +9,8 @@ pub(crate) mod answers;
 mod forget;
 mod history;
 mod left;
+mod pages;
+mod published;
 mod quotas;
 mod requests;
 mod tail;
@@ -37,6 +39,8 @@ use self::watch::Watchers;
 pub(crate) use history::history_forgotten;
 
 pub use answers::{expansions, status, submission, summaries};
+pub use pages::{activities, processes};
+pub use published::published;
 pub use whole::why_process;
 pub use why::why;
 

@@ -40,7 +40,9 @@ mod timer;
 mod tree;
 mod turns;
 
-pub use clients::{expansions, status, submission, summaries, why, why_process};
+pub use clients::{
+    activities, expansions, processes, published, status, submission, summaries, why, why_process,
+};
 pub use config::{Config, Quota};
 pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;

@@ -11,13 +11,14 @@ use wire::client::{Answer, Phase, Request, Status};
 use crate::arguments::{Following, Run, Submit};
 use crate::ask::{Source, understood};
 use crate::export::{self, Exported};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, status};
 use crate::follow;
 use crate::forget::in_grid;
 use crate::home;
 use crate::location::Location;
 use crate::order::Order;
 use crate::progress::Display;
+use crate::publish::{self, Published};
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
 use crate::sources::{Intake, Sources};
@@ -206,6 +207,32 @@ pub(crate) fn fetch_anew(
     }
 }
 
+/// Fetches what the definition of a process publishes, and lays it beside the definition.
+pub(crate) fn publish(
+    home: &Home,
+    client: &mut Client,
+    (status, definition): (&Status, &Definition),
+) -> Result<Published, Failure> {
+    if definition.draft().published().is_empty() {
+        return Ok(Published::default());
+    }
+    let transfers = Transfers::begin(home, client)?;
+    let process = status.summary.process;
+    let sources = Sources::read(&home::of_user()?, process);
+    let subject = publish::Subject {
+        process,
+        definition,
+        outputs: &status.outputs,
+        sources: sources.as_ref(),
+    };
+    let ask = |request| {
+        let answer = client.ask(request);
+        answer.map_err(|error| Failure::because(&error))
+    };
+    let write = |artifact, path: &Path| transfers.fetch(process, artifact, path);
+    Ok(subject.publish(ask, write))
+}
+
 /// Fetches the outputs that are files or directories, and writes them below a directory.
 fn fetch(
     (home, client): (&Home, &mut Client),
@@ -281,16 +308,22 @@ impl Task<'_> {
         how: Following,
     ) -> Outcome {
         let to = home::results(self.process)?;
+        let published = match ended.summary.phase == Phase::Completed {
+            true => publish(self.home, client, (ended, definition))?,
+            false => Published::default(),
+        };
         let exported = fetch(
             (self.home, client),
             self.process,
             self.definition,
-            &ended.outputs,
+            &published.others(&ended.outputs),
             &to,
         )?;
+        let exported = exported.and(published.outputs());
         if how.json {
             let location = Location::Grid(self.home.clone());
-            let document = follow::document(ended, definition, &location, &exported, None);
+            let mut document = follow::document(ended, definition, &location, &exported, None);
+            published.add_to(&mut document);
             screen::json(&document)?;
         } else {
             if !how.quiet {
@@ -298,7 +331,11 @@ impl Task<'_> {
             }
             screen::out(&follow::outputs(&ended.outputs, &exported, how.quiet))?;
         }
-        Ok(exit_status(ended))
+        published.tell(self.process, how.quiet || how.json);
+        Ok(match published.is_whole() {
+            true => exit_status(ended),
+            false => status::FAULTED,
+        })
     }
 
     fn left(&self, watched: &Watched<'_>, signal: Signal, how: Following) -> Outcome {

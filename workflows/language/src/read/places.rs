@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
             (Target::Value(id), Some(offset)) => {
                 // The text of an expression begins after its `${`, that of a template with the field.
                 let field = problem.place.field.as_str();
-                let is_expression = problem.place.node.is_none()
+                let is_expression = problem.place.node.is_none() && !field.starts_with("publish.")
                     || matches!(field, "join" | "if" | "while" | "repeat-until")
                     || field.starts_with("elif.")
                     || field.starts_with("for-each.")
