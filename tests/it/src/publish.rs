@@ -216,6 +216,23 @@ fn two_items_of_one_path_are_told_and_neither_is_laid() {
 }
 
 #[test]
+fn outputs_are_written_where_the_command_line_says_too() {
+    let sandbox = project();
+    let to = sandbox.path("there").display().to_string();
+    sandbox
+        .xav(&[&RUN[..], &["--to", "there"]].concat())
+        .expect(0)
+        .shows("there/all.txt\n");
+    let there = named([
+        ("all.txt", "AB"),
+        ("parts/0.txt", "A"),
+        ("parts/1.txt", "B"),
+    ]);
+    assert_eq!(files(Path::new(&to)), there);
+    assert_eq!(results(&sandbox)["all.txt"], "AB");
+}
+
+#[test]
 fn a_grid_gives_what_is_published() {
     let grid = ReadmeGrid::start(1, 2).unwrap();
     let sandbox = project();

@@ -396,6 +396,9 @@ pub(crate) struct Status {
     /// Only activities that are there
     #[arg(long, value_name = "WHERE", value_enum)]
     pub(crate) only: Option<Only>,
+    /// Only activities that failed: `--only faulted`
+    #[arg(long, conflicts_with = "only")]
+    pub(crate) failed: bool,
     /// Show activities in pages of 100, and this page
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) page: Option<u32>,

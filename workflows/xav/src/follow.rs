@@ -1,7 +1,7 @@
 //! A process that a grid of this program runs, from its start to its end or to the signal that
 //! interrupts it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub(crate) struct Followed<'a> {
     pub(crate) options: Option<String>,
     /// The definition's file.
     pub(crate) origin: String,
+    /// Where its outputs are written; none where they lie in the state directory, or are published.
+    pub(crate) to: Option<PathBuf>,
 }
 
 /// Ctrl-C and its like. Those that come while no grid runs end the program by itself.
@@ -104,7 +106,8 @@ impl Followed<'_> {
         how: Following,
     ) -> Outcome {
         let (ended, definition) = (&last.status, &last.definition);
-        let results = self.directory.results(self.process);
+        let in_state = || self.directory.results(self.process);
+        let results = self.to.clone().unwrap_or_else(in_state);
         let write = |artifact, path: &Path| {
             let exported = self.grid.blobs().export(artifact, path);
             exported.map_err(|error| Failure::because(&error))
@@ -113,9 +116,14 @@ impl Followed<'_> {
             true => self.publish(&last, write),
             false => Published::default(),
         };
-        let others = published.others(&ended.outputs);
-        let exported = export::all(write, self.definition, &others, &results);
-        let exported = exported.map(|exported| exported.and(published.outputs()));
+        let exported = match self.to {
+            Some(_) => export::all(write, self.definition, &ended.outputs, &results),
+            None => {
+                let others = published.others(&ended.outputs);
+                let exported = export::all(write, self.definition, &others, &results);
+                exported.map(|exported| exported.and(published.outputs()))
+            }
+        };
         let n_slots = self.grid.n_slots();
         let executor = if how.json {
             self.grid.executor_usage()

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::arguments::{Export, ExportFormat, Format, List, Recording, Show, Status, Validate};
 use crate::ask::Source;
-use crate::chosen::{self, Choice, Page};
+use crate::chosen::{self, Choice, Only, Page};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located, Scope};
 use crate::source_file::{self, SourceFile};
@@ -154,11 +154,17 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
 impl Status {
     /// The choice among the activities; none where all is wanted of the process.
     fn choice(&self) -> Option<Choice<'_>> {
-        let is_chosen = self.of.is_some() || self.only.is_some() || self.page.is_some();
+        let only = self.only();
+        let is_chosen = self.of.is_some() || only.is_some() || self.page.is_some();
         is_chosen.then_some(Choice {
             of: self.of.as_deref(),
-            only: self.only,
+            only,
         })
+    }
+
+    /// The state of the activities that are wanted; none where all are.
+    pub(crate) fn only(&self) -> Option<Only> {
+        self.only.or(self.failed.then_some(Only::Faulted))
     }
 
     /// The number of activities that were chosen, and where the others of them are.

@@ -24,7 +24,7 @@ pub(crate) fn status(
         after: arguments.after.map(ActivityId),
         limit,
         phases: arguments
-            .only
+            .only()
             .map(|only| only.phases().to_vec())
             .unwrap_or_default(),
     };

@@ -157,7 +157,8 @@ fn show(arguments: &Results, published: &Published) -> Outcome {
     })
 }
 
-fn absolute(to: &Path) -> Result<PathBuf, Failure> {
+/// The path that a user names, from anywhere.
+pub(crate) fn absolute(to: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(to)
         .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))
 }

@@ -23,7 +23,7 @@ use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
 use crate::sources::{Intake, Sources};
 use crate::watch::{End, Ended, Host, Watched, exit_status, left};
-use crate::{fault, foresight, render, screen};
+use crate::{fault, foresight, render, results, screen};
 
 /// `xav submit`
 pub(crate) fn submit(arguments: &Submit) -> Outcome {
@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         let foresight = foresight::of_submission(&mut there, order.identified()?, None)?;
         return foresight::show(&foresight, &source.definition, how);
     }
+    let to = arguments.to.as_deref().map(results::absolute).transpose()?;
     let (home, mut client) = give_to_first(remote, &order)?;
     let options = arguments.grid.options();
     let process = order.key.process();
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         definition: &source.definition,
         origin: &order.origin,
         options: options.as_deref(),
+        to: to.as_deref(),
     };
     let outcome = task.to_the_end(&mut client, how);
     in_grid::what_is_over_its_time(&home, &mut client, process, how);
@@ -266,6 +268,8 @@ pub(crate) struct Task<'a> {
     pub(crate) origin: &'a str,
     /// The options that advices repeat.
     pub(crate) options: Option<&'a str>,
+    /// Where its outputs are written; none where they lie among those of this user, or are published.
+    pub(crate) to: Option<&'a Path>,
 }
 
 impl Task<'_> {
@@ -307,19 +311,21 @@ impl Task<'_> {
         (ended, definition): (&Status, &Definition),
         how: Following,
     ) -> Outcome {
-        let to = home::results(self.process)?;
         let published = match ended.summary.phase == Phase::Completed {
             true => publish(self.home, client, (ended, definition))?,
             false => Published::default(),
         };
-        let exported = fetch(
-            (self.home, client),
-            self.process,
-            self.definition,
-            &published.others(&ended.outputs),
-            &to,
-        )?;
-        let exported = exported.and(published.outputs());
+        let mut fetch = |outputs: &[(String, Value)], to: &Path| {
+            let whose = (self.home, &mut *client);
+            fetch(whose, self.process, self.definition, outputs, to)
+        };
+        let exported = match self.to {
+            Some(to) => fetch(&ended.outputs, to)?,
+            None => {
+                let others = published.others(&ended.outputs);
+                fetch(&others, &home::results(self.process)?)?.and(published.outputs())
+            }
+        };
         if how.json {
             let location = Location::Grid(self.home.clone());
             let mut document = follow::document(ended, definition, &location, &exported, None);
@@ -395,6 +401,7 @@ pub(crate) fn resume(
         definition: &definition,
         origin: &origin,
         options,
+        to: None,
     }
     .to_the_end(&mut home.client()?, how)
 }

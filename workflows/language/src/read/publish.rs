@@ -14,7 +14,7 @@ impl Reader<'_, '_> {
             .iter()
             .map(|one| one.name.clone())
             .collect();
-        self.publish(fields, &names, |output| PublishOf::Output(output));
+        self.publish(fields, &names, PublishOf::Output);
     }
 
     /// The outputs of an activity that are published.

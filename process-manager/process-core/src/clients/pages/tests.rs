@@ -34,10 +34,10 @@ fn wanted(process: &Process) -> ActivitiesWanted {
 fn asked(process: &Process, wanted: &ActivitiesWanted) -> ActivitiesPage {
     let answer = activities(process, wanted);
     assert!(minicbor::to_vec(&answer).unwrap().len() < MESSAGE_BYTES_MAX);
-    match answer {
-        Answer::Activities(page) => *page,
-        other => panic!("{other:?}"),
-    }
+    let Answer::Activities(page) = answer else {
+        panic!("{answer:?}");
+    };
+    *page
 }
 
 #[test]
