@@ -50,6 +50,19 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
     }
 }
 
+/// Opens a directory below another one, and makes it with what is missing on the way. Links are followed as
+/// long as they stay inside; if one is changed meanwhile, the result is an error and never a directory outside.
+/// What is opened is good for paths below `/proc/self/fd` alone.
+pub fn make_beneath(directory: &Path, relative: &Path) -> Result<OwnedFd, BeneathError> {
+    let root = Root::open(directory).map_err(BeneathError::Io)?;
+    root.make_following(relative).map_err(|error| match error {
+        Failed::Outside | Failed::Link => BeneathError::Outside {
+            directory: directory.to_owned(),
+        },
+        Failed::Io(error) => BeneathError::Io(error),
+    })
+}
+
 /// The unit of a file's size on the disk.
 const BLOCK_BYTES: u64 = 512;
 
@@ -212,6 +225,39 @@ impl Root {
             directory = enter(&directory, part.as_bytes())?;
         }
         Ok(directory)
+    }
+}
+
+impl Root {
+    /// The directory at a path, created with its missing parents. Links are followed as long as they stay
+    /// inside. O(parts squared).
+    fn make_following(&self, relative: &Path) -> Result<OwnedFd, Failed> {
+        let mut inside = PathBuf::new();
+        for part in relative.components() {
+            let Component::Normal(name) = part else {
+                return Err(Failed::Outside);
+            };
+            let next = inside.join(name);
+            inside = match self.make_straight(&next) {
+                Ok(_) => next,
+                Err(Failed::Link) => {
+                    // As in `find`: resolved by path, and then opened without permitting links.
+                    let root = fs::canonicalize(&self.path).map_err(Failed::Io)?;
+                    let real = fs::canonicalize(root.join(&next)).map_err(Failed::Io)?;
+                    let real = real.strip_prefix(&root).map_err(|_| Failed::Outside)?;
+                    real.to_path_buf()
+                }
+                Err(other) => return Err(other),
+            };
+        }
+        self.make_straight(&inside)
+    }
+
+    fn make_straight(&self, inside: &Path) -> Result<OwnedFd, Failed> {
+        let parts = inside.iter().map(|part| part.to_str());
+        let parts: Option<Vec<&str>> = parts.collect();
+        let not_text = || Failed::Io(io::Error::from(io::ErrorKind::InvalidFilename));
+        self.make_directories(&parts.ok_or_else(not_text)?)
     }
 }
 

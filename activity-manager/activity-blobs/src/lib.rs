@@ -33,7 +33,7 @@ mod walk;
 
 pub use add::AddError;
 pub use arrive::{ArriveError, Arriving};
-pub use beneath::{BeneathError, open_beneath};
+pub use beneath::{BeneathError, make_beneath, open_beneath};
 pub use collect::CollectError;
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;

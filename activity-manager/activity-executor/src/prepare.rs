@@ -85,11 +85,11 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
     if let Some(account) = account {
         ground::give(directory, account).map_err(not_given)?;
     }
-    if let Some(needed) = &start.needs {
-        if !Path::new(needed).is_dir() {
-            let message = format!("its environment is not on this machine: no directory {needed}");
-            return Err(failure(Errno::NOENT, message));
-        }
+    if let Some(needed) = &start.needs
+        && !Path::new(needed).is_dir()
+    {
+        let message = format!("its environment is not on this machine: no directory {needed}");
+        return Err(failure(Errno::NOENT, message));
     }
     let programs = candidates(start, directory)?;
     let mut environment = Vec::with_capacity(start.env.len() + 5);

@@ -2,6 +2,7 @@
 //! they certainly have.
 
 mod environment;
+mod published;
 mod wanted;
 
 use std::collections::BTreeSet;
@@ -175,6 +176,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             }
         }
     }
+    published::check(&mut check);
     let mut findings = check.findings;
     findings.append(&mut check.warnings);
     findings

@@ -16,6 +16,7 @@ mod links;
 mod on_fault;
 mod order;
 mod policy;
+mod publish;
 mod repeat;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::on_fault::OnFault;
 pub use self::policy::Policy;
+pub use self::publish::{Publish, PublishOf};
 pub use self::repeat::{Repeat, Test};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
@@ -131,6 +133,9 @@ pub struct Draft {
     /// Named limits: never more units of one are taken at the same time, see [`Activity::limits`].
     #[n(14)]
     pub limits: Option<Vec<(String, u32)>>,
+    /// The results that are laid beside the definition at the end; nothing is said where there are none.
+    #[n(15)]
+    pub publish: Option<Vec<Publish>>,
 }
 
 /// The way of data from activity to activity.

@@ -10,12 +10,19 @@ use crate::attempt::{Log, LogPart, Stream, Tail};
 
 mod foresight;
 mod history;
+mod pages;
+mod published;
 mod rescheduled;
 mod turn;
 mod why;
 
 pub use foresight::{Forecast, Foresight};
 pub use history::{HISTORY_RECORDS_MAX, HistoryKey, HistoryPage, HistoryRecord};
+pub use pages::{
+    ActivitiesPage, ActivitiesWanted, ListedActivity, PAGE_BYTES_MAX, ProcessesPage,
+    ProcessesWanted,
+};
+pub use published::{PublishedAt, PublishedFile, PublishedPage};
 pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
 pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
@@ -110,6 +117,23 @@ pub enum Request {
     /// `Refused`.
     #[n(14)]
     Foresee(#[n(0)] Box<Submit>),
+    /// Return the paths of what a completed process publishes. Answered by `Published`, a page at a time, by
+    /// `Refused` if it has not completed, or by `Unknown`.
+    #[n(15)]
+    Published {
+        /// The process.
+        #[n(0)]
+        process: ProcessId,
+        /// Where the page begins.
+        #[n(1)]
+        from: PublishedAt,
+    },
+    /// List some processes. Answered by `ProcessesPage`.
+    #[n(16)]
+    Processes(#[n(0)] Box<ProcessesWanted>),
+    /// Describe some activities of a process. Answered by `Activities`, `Refused` or `Unknown`.
+    #[n(17)]
+    Activities(#[n(0)] Box<ActivitiesWanted>),
 }
 
 /// A process to run.
@@ -235,6 +259,15 @@ pub enum Answer {
     /// The forecast of a process.
     #[n(18)]
     Foreseen(#[n(0)] Box<Foresight>),
+    /// A page of what a process publishes.
+    #[n(19)]
+    Published(#[n(0)] Box<PublishedPage>),
+    /// Some processes.
+    #[n(20)]
+    ProcessesPage(#[n(0)] Box<ProcessesPage>),
+    /// Some activities of a process.
+    #[n(21)]
+    Activities(#[n(0)] Box<ActivitiesPage>),
 }
 
 /// A machine that processes may use.

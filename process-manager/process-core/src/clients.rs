@@ -10,6 +10,8 @@ mod deeds;
 mod forget;
 mod history;
 mod left;
+mod pages;
+mod published;
 mod quotas;
 mod requests;
 mod tail;
@@ -39,6 +41,8 @@ pub(crate) use history::history_forgotten;
 
 pub use answers::{expansions, status, submission, summaries};
 pub use deeds::{Action, Deed};
+pub use pages::{activities, processes};
+pub use published::published;
 pub use whole::why_process;
 pub use why::why;
 

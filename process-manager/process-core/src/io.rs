@@ -73,6 +73,9 @@ impl Input {
             | Request::Forget(_)
             | Request::Why { .. }
             | Request::WhyProcess(_)
+            | Request::Published { .. }
+            | Request::Processes(_)
+            | Request::Activities(_)
             | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines

@@ -41,7 +41,10 @@ mod timer;
 mod tree;
 mod turns;
 
-pub use clients::{Action, Deed, expansions, status, submission, summaries, why, why_process};
+pub use clients::{
+    Action, Deed, activities, expansions, processes, published, status, submission, summaries, why,
+    why_process,
+};
 pub use config::{Config, Quota};
 pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;

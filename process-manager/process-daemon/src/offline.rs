@@ -119,6 +119,18 @@ impl Offline {
             }
             Request::Why { process, activity } => self.why(*process, *activity),
             Request::WhyProcess(process) => self.why_process(*process),
+            Request::Published { process, from } => match self.process(*process) {
+                Some(known) => process_core::published(known, *from),
+                None => Answer::Unknown(*process),
+            },
+            Request::Processes(wanted) => process_core::processes(self.list(), wanted),
+            Request::Activities(wanted) => match self.process(wanted.process) {
+                Some(known) => process_core::activities(known, wanted),
+                None => match self.held(wanted.process) {
+                    Some(held) => Answer::Refused(vec![held.told()]),
+                    None => Answer::Unknown(wanted.process),
+                },
+            },
             Request::Foresee(submit) => self.foresee((**submit).clone(), &mut |_| true),
             Request::Submit(_)
             | Request::Cancel(_)

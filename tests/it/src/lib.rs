@@ -79,6 +79,8 @@ mod power;
 #[cfg(test)]
 mod power_over_time;
 pub mod program;
+#[cfg(test)]
+mod publish;
 pub mod readme_grid;
 #[cfg(test)]
 mod recorded;

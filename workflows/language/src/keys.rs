@@ -79,6 +79,7 @@ pub(crate) enum Shape {
     /// One source of a file.
     Source,
     Produced,
+    Publish,
     Capture,
     Duration,
     Size,
@@ -143,6 +144,11 @@ pub(crate) const PROCESS: Table = Table {
             "outputs",
             Shape::Outputs,
             "What the process gives at its end: `${...}` or `activity.output`",
+        ),
+        key(
+            "publish",
+            Shape::Publish,
+            "Outputs that are laid beside the definition at the end: name: path",
         ),
         key(
             "files",
@@ -269,6 +275,11 @@ pub(crate) const ACTIVITY: Table = Table {
             "outputs",
             Shape::Produced,
             "Files taken out of its directory: name: path",
+        ),
+        key(
+            "publish",
+            Shape::Publish,
+            "Outputs of it that are laid beside the definition at the end: name: path",
         ),
         key(
             "stdout",

@@ -8,6 +8,7 @@ mod for_each;
 mod head;
 mod lost;
 mod places;
+mod publish;
 mod references;
 mod repeat;
 mod steps;

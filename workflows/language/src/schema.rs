@@ -121,6 +121,7 @@ fn shape(shape: Shape) -> Value {
         Shape::Staged => by_name(json!({ "anyOf": [source, table(&CARRIED)] })),
         Shape::Source => source,
         Shape::Produced => by_name(json!({ "type": ["string", "number"] })),
+        Shape::Publish => by_name(json!({ "type": ["string", "number"] })),
         Shape::Capture => table(&CAPTURE),
         Shape::Duration => json!({
             "type": "string",

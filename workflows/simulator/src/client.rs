@@ -149,7 +149,10 @@ impl Client {
             | Answer::WhyProcess(_)
             | Answer::History(_)
             | Answer::HistoryForgotten(_)
-            | Answer::Foreseen(_) => {}
+            | Answer::Foreseen(_)
+            | Answer::Published(_)
+            | Answer::ProcessesPage(_)
+            | Answer::Activities(_) => {}
         }
     }
 }
@@ -187,7 +190,10 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::WhyProcess(_)
         | Answer::History(_)
         | Answer::HistoryForgotten(_)
-        | Answer::Foreseen(_) => format!("{answer:?}"),
+        | Answer::Foreseen(_)
+        | Answer::Published(_)
+        | Answer::ProcessesPage(_)
+        | Answer::Activities(_) => format!("{answer:?}"),
     }
 }
 
@@ -204,6 +210,9 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Forget(_)
         | Request::Why { .. }
         | Request::WhyProcess(_)
+        | Request::Published { .. }
+        | Request::Processes(_)
+        | Request::Activities(_)
         | Request::Tail(_)
         | Request::Log { .. }
         | Request::Machines

@@ -329,6 +329,12 @@ pub(crate) struct List {
     /// Only those of this user of a grid
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
+    /// Show at most so many, the newest ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
+    /// Show those that come after this process: the last one of an earlier list
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<String>,
     #[command(flatten)]
     pub(crate) state: State,
     /// Print JSON
@@ -393,12 +399,22 @@ pub(crate) struct Status {
     /// Only activities that are there
     #[arg(long, value_name = "WHERE", value_enum)]
     pub(crate) only: Option<Only>,
+    /// Only activities that failed: `--only faulted`
+    #[arg(long, conflicts_with = "only")]
+    pub(crate) failed: bool,
     /// Show activities in pages of 100, and this page
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) page: Option<u32>,
     /// Print JSON: every activity with its attempts
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print at most so many activities as JSON, and where to go on: the process is described in short
+    #[arg(long, value_name = "N", requires = "json", conflicts_with_all = ["all", "of", "page"],
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: Option<u32>,
+    /// Go on after this place, the `next` of what `--limit` has printed
+    #[arg(long, value_name = "NEXT", requires = "limit")]
+    pub(crate) after: Option<u32>,
 }
 
 /// `xav logs`
@@ -445,6 +461,12 @@ pub(crate) struct Results {
     /// Write the files and directories among the outputs there
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
+    /// Show what the definition publishes: where it lies, and whether it has changed since
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) published: bool,
+    /// Lay what the definition publishes beside it again, as at the end of `xav run`
+    #[arg(long, conflicts_with_all = ["to", "published"])]
+    pub(crate) publish: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

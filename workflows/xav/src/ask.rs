@@ -165,9 +165,12 @@ impl Source {
                 | Request::Submission(process)
                 | Request::Forget(process)
                 | Request::Why { process, .. }
+                | Request::Published { process, .. }
                 | Request::WhyProcess(process) => Answer::Unknown(*process),
                 Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Tail(attempt) => Answer::Unknown(attempt.process),
+                Request::Activities(wanted) => Answer::Unknown(wanted.process),
+                Request::Processes(_) => Answer::ProcessesPage(Box::default()),
                 Request::Machines => Answer::Machines(Vec::new()),
                 Request::History { .. } => Answer::History(Box::default()),
                 Request::ForgetHistory(_) => Answer::HistoryForgotten(0),

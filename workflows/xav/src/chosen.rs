@@ -35,18 +35,25 @@ pub(crate) enum Only {
 }
 
 impl Only {
-    fn admits(self, phase: ActivityPhase) -> bool {
-        match phase {
-            ActivityPhase::Waiting => self == Only::Waiting,
-            ActivityPhase::Ready => self == Only::Ready,
-            ActivityPhase::Sent | ActivityPhase::Running | ActivityPhase::Backoff => {
-                self == Only::Running
-            }
-            ActivityPhase::Completed => self == Only::Completed,
-            ActivityPhase::Faulted => self == Only::Faulted,
-            ActivityPhase::Skipped => self == Only::Skipped,
-            ActivityPhase::Stopped => self == Only::Stopped,
+    /// The states of a process manager that it stands for.
+    pub(crate) fn phases(self) -> &'static [ActivityPhase] {
+        match self {
+            Only::Waiting => &[ActivityPhase::Waiting],
+            Only::Ready => &[ActivityPhase::Ready],
+            Only::Running => &[
+                ActivityPhase::Sent,
+                ActivityPhase::Running,
+                ActivityPhase::Backoff,
+            ],
+            Only::Completed => &[ActivityPhase::Completed],
+            Only::Faulted => &[ActivityPhase::Faulted],
+            Only::Skipped => &[ActivityPhase::Skipped],
+            Only::Stopped => &[ActivityPhase::Stopped],
         }
+    }
+
+    fn admits(self, phase: ActivityPhase) -> bool {
+        self.phases().contains(&phase)
     }
 
     fn word(self) -> &'static str {

@@ -19,6 +19,18 @@ impl Exported {
         self.0.get(output).map(PathBuf::as_path)
     }
 
+    /// Adds outputs that lie elsewhere.
+    pub(crate) fn and<'a>(
+        mut self,
+        others: impl IntoIterator<Item = (&'a str, PathBuf)>,
+    ) -> Exported {
+        let others = others
+            .into_iter()
+            .map(|(name, path)| (name.to_owned(), path));
+        self.0.extend(others);
+        self
+    }
+
     /// True if all files and directories among these outputs are there.
     pub(crate) fn has_all(&self, outputs: &[(String, Value)]) -> bool {
         let mut files = outputs.iter().filter(|(_, value)| has_artifact(value));
@@ -128,19 +140,37 @@ fn places(definition: &Definition, outputs: &[(String, Value)], to: &Path) -> Ve
             });
         }
         let Value::Map(items) = value else { continue };
-        for (item, value) in items.iter().filter(|(item, _)| is_safe(item)) {
-            if let Value::Artifact(artifact, _) = value {
-                let directory = to.join(name);
-                places.push(Place {
-                    output: name.clone(),
-                    artifact: *artifact,
-                    path: directory.join(format!("{item}{ending}")),
-                    shown: directory,
-                });
-            }
+        let directory = to.join(name);
+        for (item, artifact) in files_of_items(definition, name, items) {
+            places.push(Place {
+                output: name.clone(),
+                artifact,
+                path: directory.join(item),
+                shown: directory.clone(),
+            });
         }
     }
     places
+}
+
+/// The files that were made for items, with the names that they get in the directory of their output.
+pub(crate) fn files_of_items<'a>(
+    definition: &Definition,
+    output: &str,
+    items: &'a BTreeMap<String, Value>,
+) -> impl Iterator<Item = (String, Artifact)> + use<'a> {
+    let ending = ending(definition, output);
+    let safe = items.iter().filter(|(item, _)| is_safe(item));
+    safe.filter_map(move |(item, value)| match value {
+        Value::Artifact(artifact, _) => Some((format!("{item}{ending}"), *artifact)),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::List(_)
+        | Value::Map(_) => None,
+    })
 }
 
 /// Returns true if the name of an item, which a manager has told, stays in its directory.

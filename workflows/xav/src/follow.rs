@@ -1,6 +1,7 @@
 //! A process that a grid of this program runs, from its start to its end or to the signal that
 //! interrupts it.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -15,9 +16,11 @@ use crate::grid::Grid;
 use crate::location::Location;
 use crate::measure::{self, Usage};
 use crate::progress::Display;
+use crate::publish::Published;
+use crate::sources::Sources;
 use crate::state::StateDirectory;
 use crate::watch::{End, Ended, Host, Watched};
-use crate::{export, garbage, json, render, screen, summary_file, text};
+use crate::{export, garbage, json, publish, render, screen, summary_file, text};
 
 /// The longest wait for the managers' end before signals are checked.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
@@ -36,6 +39,8 @@ pub(crate) struct Followed<'a> {
     pub(crate) options: Option<String>,
     /// The definition's file.
     pub(crate) origin: String,
+    /// Where its outputs are written; none where they lie in the state directory, or are published.
+    pub(crate) to: Option<PathBuf>,
 }
 
 /// Ctrl-C and its like. Those that come while no grid runs end the program by itself.
@@ -101,16 +106,24 @@ impl Followed<'_> {
         how: Following,
     ) -> Outcome {
         let (ended, definition) = (&last.status, &last.definition);
-        let results = self.directory.results(self.process);
-        let exported = export::all(
-            |artifact, path| {
-                let exported = self.grid.blobs().export(artifact, path);
-                exported.map_err(|error| Failure::because(&error))
-            },
-            self.definition,
-            &ended.outputs,
-            &results,
-        );
+        let in_state = || self.directory.results(self.process);
+        let results = self.to.clone().unwrap_or_else(in_state);
+        let write = |artifact, path: &Path| {
+            let exported = self.grid.blobs().export(artifact, path);
+            exported.map_err(|error| Failure::because(&error))
+        };
+        let published = match ended.summary.phase == Phase::Completed {
+            true => self.publish(&last, write),
+            false => Published::default(),
+        };
+        let exported = match self.to {
+            Some(_) => export::all(write, self.definition, &ended.outputs, &results),
+            None => {
+                let others = published.others(&ended.outputs);
+                let exported = export::all(write, self.definition, &others, &results);
+                exported.map(|exported| exported.and(published.outputs()))
+            }
+        };
         let n_slots = self.grid.n_slots();
         let executor = if how.json {
             self.grid.executor_usage()
@@ -124,7 +137,8 @@ impl Followed<'_> {
         if how.json {
             let location = Location::Here(directory.clone());
             let used = (measure::own(), executor);
-            let document = document(ended, definition, &location, &exported, Some(used));
+            let mut document = document(ended, definition, &location, &exported, Some(used));
+            published.add_to(&mut document);
             screen::json(&document)?;
         } else {
             if !told_faults {
@@ -135,6 +149,7 @@ impl Followed<'_> {
             }
             screen::out(&outputs(&ended.outputs, &exported, how.quiet))?;
         }
+        published.tell(self.process, how.quiet || how.json);
         match (failed, listed) {
             (Some(failed), _) => screen::warn(&failed.to_string()),
             // Nothing changes any more.
@@ -146,11 +161,33 @@ impl Followed<'_> {
             (None, _) => {}
         }
         drop(held);
-        Ok(if ended.summary.phase == Phase::Completed {
-            0
-        } else {
-            status::FAULTED
-        })
+        Ok(
+            if ended.summary.phase == Phase::Completed && published.is_whole() {
+                0
+            } else {
+                status::FAULTED
+            },
+        )
+    }
+
+    /// Lays what the definition publishes beside it.
+    fn publish(
+        &self,
+        last: &Ended,
+        write: impl Fn(model::Artifact, &Path) -> Result<(), Failure>,
+    ) -> Published {
+        let sources = Sources::read(self.directory.path(), self.process);
+        let subject = publish::Subject {
+            process: self.process,
+            definition: &last.definition,
+            outputs: &last.status.outputs,
+            sources: sources.as_ref(),
+        };
+        let ask = |request| {
+            let answer = self.grid.client()?.ask(request);
+            answer.map_err(|error| Failure::because(&error))
+        };
+        subject.publish(ask, write)
     }
 
     fn interrupted(self, signal: Signal, signals: &Signals, how: Following) -> Outcome {

@@ -1,30 +1,32 @@
-//! Commands that look and change nothing: `list`, `status`, `results`, `validate`, `schema`, `show`.
+//! Commands that look and change nothing: `list`, `status`, `validate`, `schema`, `show`.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-use model::{Bytes, Value};
+use model::Bytes;
 use serde_json::json;
 
-use crate::arguments::{
-    Export, ExportFormat, Format, List, Recording, Results, Show, Status, Validate,
-};
-use crate::ask::{Source, refuse_held};
-use crate::chosen::{self, Choice, Page};
-use crate::export::{self, Exported};
+use crate::arguments::{Export, ExportFormat, Format, List, Recording, Show, Status, Validate};
+use crate::ask::Source;
+use crate::chosen::{self, Choice, Only, Page};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located, Scope};
-use crate::location::Location;
 use crate::source_file::{self, SourceFile};
-use crate::state::StateDirectory;
-use crate::{fault, json, machines, render, screen, submit, text};
+use crate::{fault, json, pages, render, screen, text};
 
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
     let scope = Scope::of(&arguments.state)?;
     let (mut entries, warnings) = home::list(&scope);
     let now = shell::clock::wall();
+    if let Some(after) = &arguments.after {
+        let last = scope.find(Some(after))?.process;
+        let last = entries
+            .iter()
+            .position(|entry| entry.summary.process == last);
+        entries.drain(..last.map_or(0, |last| last + 1));
+    }
     entries.retain(|entry| arguments.admits(&entry.summary, now));
+    entries.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));
     for warning in &warnings {
         screen::warn(warning);
     }
@@ -101,6 +103,9 @@ fn list_of_grid(entries: &[home::Entry]) -> String {
 pub(crate) fn status(arguments: &Status) -> Outcome {
     let Located { location, process } = home::find(&arguments.which)?;
     let mut source = Source::open(&location)?;
+    if let Some(limit) = arguments.limit {
+        return pages::status(arguments, limit, &location, process, &mut source);
+    }
     let (mut status, definition) = source.known(process)?;
     if let Some(choice) = arguments.choice() {
         let is_interrupted = !status.summary.phase.has_ended() && !source.is_live();
@@ -149,11 +154,17 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
 impl Status {
     /// The choice among the activities; none where all is wanted of the process.
     fn choice(&self) -> Option<Choice<'_>> {
-        let is_chosen = self.of.is_some() || self.only.is_some() || self.page.is_some();
+        let only = self.only();
+        let is_chosen = self.of.is_some() || only.is_some() || self.page.is_some();
         is_chosen.then_some(Choice {
             of: self.of.as_deref(),
-            only: self.only,
+            only,
         })
+    }
+
+    /// The state of the activities that are wanted; none where all are.
+    pub(crate) fn only(&self) -> Option<Only> {
+        self.only.or(self.failed.then_some(Only::Faulted))
     }
 
     /// The number of activities that were chosen, and where the others of them are.
@@ -177,91 +188,6 @@ impl Status {
             Some(_) | None => format!("{all}{of}\n"),
         }
     }
-}
-
-/// `xav results`
-pub(crate) fn results(arguments: &Results) -> Outcome {
-    let Located { location, process } = home::find(&arguments.which)?;
-    let mut source = Source::open(&location)?;
-    let (status, definition) = source.known(process)?;
-    let name = &status.summary.name;
-    if status.summary.phase != wire::client::Phase::Completed {
-        refuse_held(&status.summary)?;
-        let word = render::state(&status.summary, source.is_live());
-        let word = anstream::adapter::strip_str(&word).to_string();
-        return Err(Failure::new(format!(
-            "{name} {process} has no outputs: it is {word}, and outputs come at the end"
-        )));
-    }
-    drop(source);
-    let exported = match (&location, &arguments.to) {
-        (Location::Here(directory), Some(to)) => {
-            write_to(directory, process, &definition, &status.outputs, to)?
-        }
-        (Location::Here(directory), None) => {
-            Exported::found(&definition, &status.outputs, &directory.results(process))
-        }
-        (Location::Grid(home), Some(to)) => {
-            submit::fetch_anew(home, process, &definition, &status.outputs, &absolute(to)?)?
-        }
-        (Location::Grid(home), None) => {
-            let there = home::results(process)?;
-            let found = Exported::found(&definition, &status.outputs, &there);
-            match found.has_all(&status.outputs) {
-                true => found,
-                false => submit::fetch_anew(home, process, &definition, &status.outputs, &there)?,
-            }
-        }
-    };
-    if arguments.json {
-        let path_of = |name: &str| exported.path(name).map(|path| path.display().to_string());
-        screen::json(&json::outputs(&status.outputs, path_of))?;
-        return Ok(0);
-    }
-    let lines = status
-        .outputs
-        .iter()
-        .map(|(name, value)| match exported.path(name) {
-            Some(path) => format!("{name}: {}\n", path.display()),
-            None => format!("{name}: {}\n", text::value(value)),
-        });
-    screen::out(&lines.collect::<String>())?;
-    Ok(0)
-}
-
-fn absolute(to: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(to)
-        .map_err(|error| Failure::refused(format!("could not use {}: {error}", to.display())))
-}
-
-fn write_to(
-    directory: &StateDirectory,
-    process: model::ProcessId,
-    definition: &model::Definition,
-    outputs: &[(String, Value)],
-    to: &Path,
-) -> Result<Exported, Failure> {
-    let to = absolute(to)?;
-    // Another run may have the directory: what this one reads is durable and stays.
-    let with_blobs = machines::directories(directory.path())
-        .into_iter()
-        .map(|machine| machine.join("blobs"))
-        .find(|blobs| blobs.is_dir());
-    let blobs = with_blobs.ok_or_else(|| {
-        let shown = directory.path().display();
-        Failure::new(format!("there are no files in {shown}"))
-    })?;
-    let blobs = activity_blobs::Reader::open(&blobs).map_err(|error| Failure::because(&error))?;
-    let exported = export::all(
-        |artifact, path| {
-            let exported = blobs.export(artifact, path);
-            exported.map_err(|error| Failure::because(&error))
-        },
-        definition,
-        outputs,
-        &to,
-    );
-    exported.map_err(|failure| export::lost(failure, process))
 }
 
 /// `xav validate`

@@ -4,7 +4,9 @@
 use language::wfformat::Burn;
 use model::{ArtifactKind, Definition, Fault, ResourceId, Span, Value, Wall};
 use serde_json::{Map, Value as Json, json};
-use wire::client::{ActivityStatus, AttemptStatus, Rescheduled, Status, Summary, Totals, Turn};
+use wire::client::{
+    ActivityStatus, AttemptStatus, ListedActivity, Rescheduled, Status, Summary, Totals, Turn,
+};
 
 use crate::location::Location;
 use crate::text;
@@ -151,12 +153,33 @@ pub(crate) fn turn(turn: &Turn) -> Json {
     })
 }
 
+/// An activity of a page. The command of the definition, which tells the task of a recording, is not known.
+pub(crate) fn listed(one: &ListedActivity, machine: &impl Fn(ResourceId) -> String) -> Json {
+    let mut document = state_of(&one.status, machine);
+    document["activity"] = json!(one.name);
+    document["path"] = json!(one.path);
+    document
+}
+
 fn activity(
     one: &ActivityStatus,
     definition: &Definition,
     machine: &impl Fn(ResourceId) -> String,
 ) -> Json {
     let node = one.activity.node();
+    let recorded = definition
+        .activity(one.activity)
+        .and_then(|activity| Burn::of_command(&activity.command))
+        .map(|burn| burn.name);
+    let mut document = state_of(one, machine);
+    document["activity"] = json!(definition.node(node).name);
+    document["path"] = json!(definition.path(node));
+    document["recorded"] = json!(recorded);
+    document
+}
+
+/// The state of an activity, without its names.
+fn state_of(one: &ActivityStatus, machine: &impl Fn(ResourceId) -> String) -> Json {
     let slot = one.planned.map(|planned| planned.slot);
     let attempts: Json = one
         .attempts
@@ -168,14 +191,7 @@ fn activity(
         .iter()
         .map(|(name, artifact)| (name.clone(), value(&Value::from(*artifact))))
         .collect();
-    let recorded = definition
-        .activity(one.activity)
-        .and_then(|activity| Burn::of_command(&activity.command))
-        .map(|burn| burn.name);
     json!({
-        "activity": definition.node(node).name,
-        "path": definition.path(node),
-        "recorded": recorded,
         "state": one.phase.word(),
         "planned": one.planned.map(|planned| json!({
             "resource": machine(planned.resource),
@@ -250,8 +266,13 @@ fn fault(fault: &Fault, definition: &Definition, machine: &impl Fn(ResourceId) -
 
 /// The names of a process's machines.
 pub(crate) fn machine_of(status: &Status) -> impl Fn(ResourceId) -> String {
+    names_of(&status.machines)
+}
+
+/// The names of these machines.
+pub(crate) fn names_of(machines: &[(ResourceId, String)]) -> impl Fn(ResourceId) -> String {
     |id| {
-        let found = status.machines.iter().find(|(machine, _)| *machine == id);
+        let found = machines.iter().find(|(machine, _)| *machine == id);
         found.map_or_else(|| id.to_string(), |(_, name)| name.clone())
     }
 }

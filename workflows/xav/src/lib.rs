@@ -39,13 +39,16 @@ mod machines;
 mod measure;
 mod measurements;
 mod order;
+mod pages;
 mod plan;
 mod platform;
 mod progress;
+mod publish;
 mod remote;
 mod render;
 mod report;
 mod rerun;
+mod results;
 mod run;
 mod screen;
 mod self_check;
@@ -126,7 +129,7 @@ fn obey(command: &Command) -> Outcome {
         Command::List(list) => inspect::list(list),
         Command::Status(status) => inspect::status(status),
         Command::Logs(logs) => logs::logs(logs),
-        Command::Results(results) => inspect::results(results),
+        Command::Results(results) => results::results(results),
         Command::Resume(resume) => run::resume(resume),
         Command::Rerun(rerun) => rerun::rerun(rerun),
         Command::Why(why) => why::why(why),

@@ -17,7 +17,7 @@ use model::{Identity, ProcessId, Role, Span};
 use shell::Client;
 use shell::config::{Config, PeerAddress};
 use shell::identity::Credentials;
-use wire::client::{Answer, Request, Summary};
+use wire::client::{Answer, ProcessesWanted, Request, Summary};
 
 use crate::ask::unfit;
 use crate::failure::{Failure, chain, status};
@@ -239,14 +239,27 @@ impl Home {
         &self.remote.0.managers[self.manager]
     }
 
-    /// The user's processes there, the newest first.
+    /// The user's processes there, the newest first, asked for page by page.
     pub(crate) fn list(&self) -> Result<Vec<Summary>, Failure> {
-        let answer = self.client()?.ask(Request::List);
-        let answer = answer.map_err(|error| Failure::because(&error))?;
-        let Answer::Processes(processes) = answer else {
-            return Err(unfit(&answer));
+        let mut client = self.client()?;
+        let mut wanted = ProcessesWanted {
+            limit: u32::MAX,
+            ..ProcessesWanted::default()
         };
-        Ok(processes)
+        let mut all = Vec::new();
+        loop {
+            let answer = client.ask(Request::Processes(Box::new(wanted.clone())));
+            let answer = answer.map_err(|error| Failure::because(&error))?;
+            let Answer::ProcessesPage(page) = answer else {
+                return Err(unfit(&answer));
+            };
+            all.extend(page.processes);
+            let last = all.last().filter(|_| page.has_more);
+            let Some(last) = last else {
+                return Ok(all);
+            };
+            wanted.after = Some((last.submitted, last.process));
+        }
     }
 }
 

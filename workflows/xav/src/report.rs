@@ -16,7 +16,10 @@ mod lanes;
 mod packing;
 mod page;
 mod tables;
+mod trace;
 mod usage;
+mod values;
+mod written;
 
 #[cfg(test)]
 mod fixtures;
@@ -32,7 +35,7 @@ use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
 use crate::fault::short;
 use crate::home::{self, Located};
-use crate::screen;
+use crate::{screen, text};
 
 use figures::{Look, Report};
 use page::{Subject, page};
@@ -46,6 +49,10 @@ pub(crate) struct Arguments {
     /// where left out
     #[arg(long, short, value_name = "FILE.html")]
     out: Option<PathBuf>,
+    /// Write the run as a trace in the Trace Event format, which ui.perfetto.dev shows, `-` for standard output; the page
+    /// is written beside it only with `--out`
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
 }
 
 /// Examples for its help.
@@ -53,7 +60,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   xav report                        the newest process, as NAME-ID.html in the current directory
   xav report 0c4r --out run.html    the process whose ID begins so
-  xav report 0c4r --out - | gzip > run.html.gz";
+  xav report 0c4r --out - | gzip > run.html.gz
+  xav report --trace run.json       the attempts as a trace for https://ui.perfetto.dev";
 
 /// `xav report`
 pub(crate) fn report(arguments: &Arguments) -> Outcome {
@@ -68,7 +76,17 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
     };
     drop(source);
     let report = Report::of(&status, &definition, look);
+    if let Some(path) = &arguments.trace {
+        let summary = &status.summary;
+        let submitted = text::moment_for_programs(summary.submitted);
+        let id = summary.process.to_string();
+        put(path, &trace::trace(&report, &summary.name, &id, &submitted))?;
+        if arguments.out.is_none() {
+            return Ok(0);
+        }
+    }
     let subject = Subject {
+        values: &values::values(&status),
         summary: &status.summary,
         directory: &location.shown(),
         waiting_for: status.waiting_for.as_deref(),
@@ -76,22 +94,25 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
         nonce: &draw_nonce()?,
     };
     let text = page(&subject, &report);
-    match &arguments.out {
-        Some(path) if path.as_os_str() == "-" => screen::out_bytes(&mut text.as_bytes())?,
-        out => {
-            let path = out.clone().unwrap_or_else(|| {
-                let (name, id) = (&status.summary.name, short(process));
-                PathBuf::from(format!("{name}-{id}.html"))
-            });
-            write(&path, &text).map_err(|error| {
-                Failure::new(format!("could not write {}: {error}", path.display()))
-            })?;
-            let path = std::path::absolute(&path).unwrap_or(path);
-            screen::out(&format!("{}\n", path.display()))?;
-            0
-        }
-    };
+    let path = arguments.out.clone().unwrap_or_else(|| {
+        let (name, id) = (&status.summary.name, short(process));
+        PathBuf::from(format!("{name}-{id}.html"))
+    });
+    put(&path, &text)?;
     Ok(0)
+}
+
+/// Writes a text to a file and says where that is, or writes it to standard output.
+fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        screen::out_bytes(&mut text.as_bytes())?;
+        return Ok(());
+    }
+    write(path, text)
+        .map_err(|error| Failure::new(format!("could not write {}: {error}", path.display())))?;
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    screen::out(&format!("{}\n", path.display()))?;
+    Ok(())
 }
 
 /// Writes a file whole or not at all: what stands there before is replaced by the finished page.

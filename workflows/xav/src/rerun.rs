@@ -90,6 +90,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
                 definition: &definition,
                 origin: &order.origin,
                 options: options.as_deref(),
+                to: None,
             };
             return task.to_the_end(&mut client, arguments.following);
         }
@@ -119,6 +120,7 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
         definition: &definition,
         options,
         origin: order.origin,
+        to: None,
     };
     let outcome = followed.finish(client, &signals, arguments.following);
     forget::what_is_over_its_time(state, key.process(), arguments.following);

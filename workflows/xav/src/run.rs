@@ -22,7 +22,9 @@ use crate::source_file::{self, SourceFile};
 use crate::sources::Sources;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{environment, fault, foresight, forget, machines, remote, render, screen, submit};
+use crate::{
+    environment, fault, foresight, forget, machines, remote, render, results, screen, submit,
+};
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
@@ -45,6 +47,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         Some(path) => Some(machines::read(path, how.json)?),
         None => None,
     };
+    let to = arguments.to.as_deref().map(results::absolute).transpose()?;
     warn_root();
     let signals = follow::signals()?;
     let mut taken = take(arguments, order.key, &source.definition)?;
@@ -59,6 +62,7 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
         definition: &source.definition,
         options: arguments.state().options(),
         origin: order.origin,
+        to,
     };
     let outcome = followed.finish(client, &signals, how);
     forget::what_is_over_its_time(&arguments.state(), process, how);
@@ -331,6 +335,7 @@ pub(crate) fn resume(arguments: &Resume) -> Outcome {
         definition: &definition,
         options,
         origin: status.summary.origin,
+        to: None,
     };
     followed.finish(client, &signals, arguments.following)
 }

@@ -139,6 +139,11 @@ impl Sources {
         arguments.collect()
     }
 
+    /// The files and directories that the process was given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &Path> {
+        self.files.keys().map(PathBuf::as_path)
+    }
+
     /// True if the file of the definition is another one than it was.
     pub(crate) fn has_new_definition(&self, file: &Path) -> bool {
         let before = self.definition.as_ref();

@@ -11,18 +11,19 @@ use wire::client::{Answer, Phase, Request, Status};
 use crate::arguments::{Following, Run, Submit};
 use crate::ask::{Source, understood};
 use crate::export::{self, Exported};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, status};
 use crate::follow;
 use crate::forget::in_grid;
 use crate::home;
 use crate::location::Location;
 use crate::order::Order;
 use crate::progress::Display;
+use crate::publish::{self, Published};
 use crate::remote::{self, Home, Remote, Transfers};
 use crate::run;
 use crate::sources::{Intake, Sources};
 use crate::watch::{End, Ended, Host, Watched, exit_status, left};
-use crate::{fault, foresight, render, screen};
+use crate::{fault, foresight, render, results, screen};
 
 /// `xav submit`
 pub(crate) fn submit(arguments: &Submit) -> Outcome {
@@ -67,6 +68,7 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         let foresight = foresight::of_submission(&mut there, order.identified()?, None)?;
         return foresight::show(&foresight, &source.definition, how);
     }
+    let to = arguments.to.as_deref().map(results::absolute).transpose()?;
     let (home, mut client) = give_to_first(remote, &order)?;
     let options = arguments.grid.options();
     let process = order.key.process();
@@ -76,6 +78,7 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
         definition: &source.definition,
         origin: &order.origin,
         options: options.as_deref(),
+        to: to.as_deref(),
     };
     let outcome = task.to_the_end(&mut client, how);
     in_grid::what_is_over_its_time(&home, &mut client, process, how);
@@ -206,6 +209,32 @@ pub(crate) fn fetch_anew(
     }
 }
 
+/// Fetches what the definition of a process publishes, and lays it beside the definition.
+pub(crate) fn publish(
+    home: &Home,
+    client: &mut Client,
+    (status, definition): (&Status, &Definition),
+) -> Result<Published, Failure> {
+    if definition.draft().published().is_empty() {
+        return Ok(Published::default());
+    }
+    let transfers = Transfers::begin(home, client)?;
+    let process = status.summary.process;
+    let sources = Sources::read(&home::of_user()?, process);
+    let subject = publish::Subject {
+        process,
+        definition,
+        outputs: &status.outputs,
+        sources: sources.as_ref(),
+    };
+    let ask = |request| {
+        let answer = client.ask(request);
+        answer.map_err(|error| Failure::because(&error))
+    };
+    let write = |artifact, path: &Path| transfers.fetch(process, artifact, path);
+    Ok(subject.publish(ask, write))
+}
+
 /// Fetches the outputs that are files or directories, and writes them below a directory.
 fn fetch(
     (home, client): (&Home, &mut Client),
@@ -239,6 +268,8 @@ pub(crate) struct Task<'a> {
     pub(crate) origin: &'a str,
     /// The options that advices repeat.
     pub(crate) options: Option<&'a str>,
+    /// Where its outputs are written; none where they lie among those of this user, or are published.
+    pub(crate) to: Option<&'a Path>,
 }
 
 impl Task<'_> {
@@ -280,17 +311,25 @@ impl Task<'_> {
         (ended, definition): (&Status, &Definition),
         how: Following,
     ) -> Outcome {
-        let to = home::results(self.process)?;
-        let exported = fetch(
-            (self.home, client),
-            self.process,
-            self.definition,
-            &ended.outputs,
-            &to,
-        )?;
+        let published = match ended.summary.phase == Phase::Completed {
+            true => publish(self.home, client, (ended, definition))?,
+            false => Published::default(),
+        };
+        let mut fetch = |outputs: &[(String, Value)], to: &Path| {
+            let whose = (self.home, &mut *client);
+            fetch(whose, self.process, self.definition, outputs, to)
+        };
+        let exported = match self.to {
+            Some(to) => fetch(&ended.outputs, to)?,
+            None => {
+                let others = published.others(&ended.outputs);
+                fetch(&others, &home::results(self.process)?)?.and(published.outputs())
+            }
+        };
         if how.json {
             let location = Location::Grid(self.home.clone());
-            let document = follow::document(ended, definition, &location, &exported, None);
+            let mut document = follow::document(ended, definition, &location, &exported, None);
+            published.add_to(&mut document);
             screen::json(&document)?;
         } else {
             if !how.quiet {
@@ -298,7 +337,11 @@ impl Task<'_> {
             }
             screen::out(&follow::outputs(&ended.outputs, &exported, how.quiet))?;
         }
-        Ok(exit_status(ended))
+        published.tell(self.process, how.quiet || how.json);
+        Ok(match published.is_whole() {
+            true => exit_status(ended),
+            false => status::FAULTED,
+        })
     }
 
     fn left(&self, watched: &Watched<'_>, signal: Signal, how: Following) -> Outcome {
@@ -358,6 +401,7 @@ pub(crate) fn resume(
         definition: &definition,
         origin: &origin,
         options,
+        to: None,
     }
     .to_the_end(&mut home.client()?, how)
 }

@@ -94,6 +94,15 @@ pub(crate) fn moment(at: Wall) -> String {
     }
 }
 
+/// The time zone in which [`moment`] tells a point of the calendar: `Europe/Lisbon, UTC+01:00`.
+pub(crate) fn time_zone(at: Wall) -> String {
+    let zone = TimeZone::system();
+    let name = zone.iana_name().map(str::to_owned);
+    let offset = timestamp(at).map(|at| at.to_zoned(zone).strftime("UTC%:z").to_string());
+    let parts: Vec<String> = name.into_iter().chain(offset).collect();
+    parts.join(", ")
+}
+
 /// A point of the calendar for programs: RFC 3339 in UTC.
 pub(crate) fn moment_for_programs(at: Wall) -> String {
     timestamp(at).map_or_else(String::new, |timestamp| timestamp.to_string())

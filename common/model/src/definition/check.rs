@@ -8,6 +8,7 @@ mod environment;
 mod links;
 mod named_limits;
 mod problems;
+mod publish;
 mod races;
 mod recorded;
 mod variables;
@@ -26,6 +27,7 @@ use self::problems::Problems;
 pub use self::races::Race;
 pub(super) use self::races::races;
 pub(super) use self::recorded::recorded;
+pub(super) use self::words::wrong_path;
 use self::words::{
     check_expression, check_identifier, check_name, check_path, check_type, shorten,
 };
@@ -61,6 +63,7 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     let bodies = Bodies::new(&draft, &parents);
     let Links { links, lost } = check_links(&draft, (&parents, &bodies), &mut problems);
     check_nodes(&draft, &mut problems);
+    publish::check(&draft, &mut problems);
     check_names(&draft, &bodies, &mut problems);
     check_reads(&draft, &bodies, &mut problems);
     variables::check(&draft, &bodies, &mut problems);

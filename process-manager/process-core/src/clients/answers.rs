@@ -6,7 +6,7 @@ use wire::client::{ActivityStatus, Answer, Machine, Planned, Status, Submit, Sum
 use super::Shown;
 use super::forget::kept_for;
 use super::left::left;
-use crate::dispatch::Grid;
+use crate::dispatch::{Commands, Grid};
 use crate::market::Market;
 use crate::process::Process;
 use crate::record::Expanded;
@@ -16,12 +16,17 @@ use crate::submission::Caller;
 
 /// All processes that a caller may see.
 pub(super) fn list(step: &Step<'_>, caller: &Caller) -> Answer {
+    Answer::Processes(list_of(step, caller))
+}
+
+/// The same, the newest first.
+pub(super) fn list_of(step: &Step<'_>, caller: &Caller) -> Vec<Summary> {
     let mut all = summaries(step.cx.states().map(|(_, state)| state));
     all.retain(|one| caller.sees(one.owner.as_deref()));
     for one in &mut all {
         one.keep = kept_for(step, one.keep);
     }
-    Answer::Processes(all)
+    all
 }
 
 pub(super) fn answer_status(step: &Step<'_>, shown: Shown<'_>, id: ProcessId) -> Answer {
@@ -70,18 +75,22 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     let running = shown.attempts.running(known.id());
     let left = left(known, step.history, running, step.now.wall);
     (status.left, status.left_p90) = (left.median, left.p90);
-    if let Some(running) = running {
-        for activity in &mut status.activities {
-            if let Some(&(at, pid)) = running.get(&activity.activity) {
-                activity.phase = wire::client::ActivityPhase::Running;
-                if let Some(last) = activity.attempts.last_mut() {
-                    last.started = Some(at);
-                    last.pid = pid;
-                }
-            }
-        }
+    for activity in &mut status.activities {
+        show_running(activity, running);
     }
     status
+}
+
+/// Shows an activity as running, if its command is known to run.
+pub(super) fn show_running(activity: &mut ActivityStatus, running: Option<&Commands>) {
+    let command = running.and_then(|running| running.get(&activity.activity));
+    if let Some(&(at, pid)) = command {
+        activity.phase = wire::client::ActivityPhase::Running;
+        if let Some(last) = activity.attempts.last_mut() {
+            last.started = Some(at);
+            last.pid = pid;
+        }
+    }
 }
 
 /// All processes, the newest first.

@@ -95,6 +95,9 @@ pub(super) fn reason(answer: &Answer) -> Option<String> {
         | Answer::Queued(_)
         | Answer::WhyProcess(_)
         | Answer::History(_)
+        | Answer::Published(_)
+        | Answer::ProcessesPage(_)
+        | Answer::Activities(_)
         | Answer::Foreseen(_) => Some("it cannot be done".to_owned()),
     }
 }

@@ -8,6 +8,8 @@ use wire::client::{Answer, Request};
 use super::answers::{answer_status, answer_submission, list, machines_known};
 use super::deeds::{Action, reason, tell_deed};
 use super::history::{forget_history, page};
+use super::pages::{answer_activities, answer_processes};
+use super::published::answer_published;
 use super::whole::answer_why_process;
 use super::why::answer_why;
 use super::{Asking, Clients, Consequence, Shown, tell};
@@ -70,6 +72,9 @@ impl Clients {
                 let of = (process, activity, attempt);
                 self.read_log(step, machines, asking, of, (stream, offset))
             }
+            Request::Published { process, from } => Some(answer_published(step, process, from)),
+            Request::Processes(wanted) => Some(answer_processes(step, &caller, &wanted)),
+            Request::Activities(wanted) => Some(answer_activities(step, shown, &wanted)),
             Request::Machines => Some(machines_known(shown.grid.market)),
             Request::History { definition, after } => {
                 Some(page(step, &caller, definition.as_deref(), after))
@@ -244,6 +249,7 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
         Request::Submit(_)
         | Request::Foresee(_)
         | Request::List
+        | Request::Processes(_)
         | Request::Machines
         | Request::History { .. }
         | Request::ForgetHistory(_) => return None,
@@ -254,8 +260,10 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
         | Request::Forget(id) => (*id, false),
         Request::Why { process: id, .. }
         | Request::WhyProcess(id)
+        | Request::Published { process: id, .. }
         | Request::Tail(AttemptId { process: id, .. })
         | Request::Log { process: id, .. } => (*id, true),
+        Request::Activities(wanted) => (wanted.process, true),
     };
     // A process of another owner gets the same answer as a missing one, so that callers cannot tell
     // them apart.
@@ -282,6 +290,9 @@ fn deed(request: &Request) -> Option<(Action, Option<ProcessId>)> {
         | Request::Why { .. }
         | Request::WhyProcess(_)
         | Request::Tail(_)
+        | Request::Published { .. }
+        | Request::Processes(_)
+        | Request::Activities(_)
         | Request::Log { .. } => None,
     }
 }

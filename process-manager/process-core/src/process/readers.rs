@@ -24,7 +24,7 @@ pub(crate) struct Readers {
     of: BTreeMap<ActivityId, Reading>,
     /// Activities of the draft of which one output of the process is the last file...
     last: BTreeSet<NodeId>,
-    /// ...or the list of all files.
+    /// ...or the list of all files, or that publish files.
     all: BTreeSet<NodeId>,
     /// Activities of the draft that cannot be made again at any time, so that their files stay.
     once: BTreeSet<NodeId>,
@@ -184,6 +184,11 @@ impl Process {
                 | OutputSource::Expression(_) => {}
             }
         }
+        let published = self.definition.draft().published().iter();
+        // What is published is fetched when the process has ended, of each item and iteration.
+        readers
+            .all
+            .extend(published.filter_map(|publish| publish.of.activity()));
         self.index.readers = Some(Box::new(readers));
         let definition = self.definition.clone();
         for &reader in definition.activities() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use model::AttemptId;
 use simulator::Seen;
 use wire::attempt::ToActivity;
-use wire::client::{ActivityPhase, Answer, Phase};
+use wire::client::{ActivityPhase, ActivityStatus, Answer, Phase, Summary};
 
 use super::{Judged, Rule};
 use crate::known::Known;
@@ -69,25 +69,11 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
             }
         }
         Answer::Status(status) => {
-            judged.count();
-
-            let id = status.summary.process;
-            let Some(process) = known.processes.get(&id) else {
-                return Err(format!("the status of {id} is told, and it is not durable"));
-            };
-            let phase = status.summary.phase;
-            if phase.has_ended() && process.closed != Some(phase) {
-                return Err(format!(
-                    "{id} is said to have {}, which is not durable",
-                    phase.word()
-                ));
-            }
-            for activity in &status.activities {
-                let has_completed = activity.phase == ActivityPhase::Completed;
-                if has_completed && !process.completed.contains(&activity.activity) {
-                    return Err(format!("{} is said to have completed", activity.activity));
-                }
-            }
+            described(known, &status.summary, status.activities.iter(), judged)?;
+        }
+        Answer::Activities(page) => {
+            let activities = page.activities.iter().map(|one| &one.status);
+            described(known, &page.summary, activities, judged)?;
         }
         Answer::Progress(progress) => {
             judged.count();
@@ -110,18 +96,8 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
                 ));
             }
         }
-        Answer::Processes(list) => {
-            for summary in list {
-                judged.count();
-
-                let process = known.processes.get(&summary.process);
-                let closed = process.and_then(|process| process.closed);
-                let said: Option<Phase> = summary.phase.has_ended().then_some(summary.phase);
-                if said.is_some() && said != closed {
-                    return Err(format!("{} is listed as ended", summary.process));
-                }
-            }
-        }
+        Answer::Processes(list) => listed(known, list, judged)?,
+        Answer::ProcessesPage(page) => listed(known, &page.processes, judged)?,
         Answer::Submitted(_)
         | Answer::Refused(_)
         | Answer::NoRoom(_)
@@ -136,7 +112,49 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::WhyProcess(_)
         | Answer::History(_)
         | Answer::HistoryForgotten(_)
+        | Answer::Published(_)
         | Answer::Foreseen(_) => {}
+    }
+    Ok(())
+}
+
+fn described<'a>(
+    known: &Known,
+    summary: &Summary,
+    activities: impl Iterator<Item = &'a ActivityStatus>,
+    judged: &mut Judged,
+) -> Result<(), String> {
+    judged.count();
+
+    let (id, phase) = (summary.process, summary.phase);
+    let Some(process) = known.processes.get(&id) else {
+        return Err(format!("the status of {id} is told, and it is not durable"));
+    };
+    if phase.has_ended() && process.closed != Some(phase) {
+        return Err(format!(
+            "{id} is said to have {}, which is not durable",
+            phase.word()
+        ));
+    }
+    for activity in activities {
+        let has_completed = activity.phase == ActivityPhase::Completed;
+        if has_completed && !process.completed.contains(&activity.activity) {
+            return Err(format!("{} is said to have completed", activity.activity));
+        }
+    }
+    Ok(())
+}
+
+fn listed(known: &Known, list: &[Summary], judged: &mut Judged) -> Result<(), String> {
+    for summary in list {
+        judged.count();
+
+        let process = known.processes.get(&summary.process);
+        let closed = process.and_then(|process| process.closed);
+        let said: Option<Phase> = summary.phase.has_ended().then_some(summary.phase);
+        if said.is_some() && said != closed {
+            return Err(format!("{} is listed as ended", summary.process));
+        }
     }
     Ok(())
 }

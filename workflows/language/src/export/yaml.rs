@@ -3,12 +3,12 @@
 mod open;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use model::{
     Activity, Capture, Command, Definition, Draft, Join, Link, Node, NodeId, NodeKind,
-    OutputSource, Parse, Retry, Source, Span, Stdin,
+    OutputSource, Parse, Retry, Source, Span, Stdin, Template,
 };
 
 use self::open::{Open, branches, for_each, own_variables, repeat};
@@ -31,6 +31,7 @@ pub fn yaml(definition: &Definition) -> String {
         definition,
         draft: definition.draft(),
         names: link_names(definition),
+        published: definition.draft().published_by_node(),
         text: String::new(),
     };
     writer.head();
@@ -78,6 +79,8 @@ struct Writer<'a> {
     definition: &'a Definition,
     draft: &'a Draft,
     names: Vec<Option<String>>,
+    /// What is published, by activity; with none that of the process.
+    published: BTreeMap<Option<NodeId>, Vec<(&'a str, &'a Template)>>,
     text: String,
 }
 
@@ -113,6 +116,7 @@ impl Writer<'_> {
         });
         let outputs = outputs.collect::<Vec<_>>();
         self.mapping(0, "outputs", &outputs);
+        self.publish(None, 0);
         let files = self.draft.common_files().iter();
         let files: Vec<String> = files.map(|path| scalar(path)).collect();
         self.list(0, "files", &files);
@@ -249,7 +253,7 @@ impl Writer<'_> {
                     let _ = writeln!(self.text, "{}: {}", key(variable), expression(&write.value));
                 }
             }
-            NodeKind::Activity(activity) => self.activity(activity, own),
+            NodeKind::Activity(activity) => self.activity(id, activity, own),
             NodeKind::Sequence(_)
             | NodeKind::Parallel { .. }
             | NodeKind::If { .. }
@@ -282,7 +286,7 @@ impl Writer<'_> {
         }
     }
 
-    fn activity(&mut self, activity: &Activity, level: usize) {
+    fn activity(&mut self, id: NodeId, activity: &Activity, level: usize) {
         match &activity.command {
             Command::List(words) => {
                 let words: Vec<String> = words.iter().map(|word| scalar(&word.0)).collect();
@@ -334,6 +338,7 @@ impl Writer<'_> {
                 .map(|output| (&output.name, &output.path)),
         );
         self.mapping(level, "outputs", &outputs);
+        self.publish(Some(id), level);
         for (stream, capture) in [("stdout", activity.stdout), ("stderr", activity.stderr)] {
             if let Some(capture) = capture {
                 let pairs = self.capture(capture);
@@ -377,6 +382,14 @@ impl Writer<'_> {
         if activity.retry != Retry::default() {
             self.mapping(level, "retry", &of_retry(&activity.retry));
         }
+    }
+
+    fn publish(&mut self, of: Option<NodeId>, level: usize) {
+        let all = self.published.get(&of).into_iter().flatten();
+        let pairs: Vec<_> = all
+            .map(|(name, path)| ((*name).to_owned(), scalar(&path.0)))
+            .collect();
+        self.mapping(level, "publish", &pairs);
     }
 
     fn capture(&self, capture: Capture) -> Vec<(String, String)> {

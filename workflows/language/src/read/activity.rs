@@ -32,6 +32,7 @@ impl Reader<'_, '_> {
                 self.lose(name);
             }
         }
+        self.published_by(id, fields, &outputs);
         let mut labels = Vec::new();
         for (name, value) in pairs(self, "labels", "a mapping (name: text)") {
             if let Some(text) = self.literal(value, "text") {

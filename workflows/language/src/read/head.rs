@@ -83,6 +83,7 @@ impl Reader<'_, '_> {
                 self.output(name, value);
             }
         }
+        self.published(&fields);
         if let Some(at) = fields.get("body") {
             self.step(at);
         }

@@ -23,7 +23,8 @@ impl Reader<'_, '_> {
             (Target::Value(id), Some(offset)) => {
                 // The text of an expression begins after its `${`, that of a template with the field.
                 let field = problem.place.field.as_str();
-                let is_expression = problem.place.node.is_none() && !field.starts_with("env.")
+                let names_value = field.starts_with("env.") || field.starts_with("publish.");
+                let is_expression = problem.place.node.is_none() && !names_value
                     || matches!(field, "join" | "if" | "while" | "repeat-until")
                     || field.starts_with("elif.")
                     || field.starts_with("for-each.")

@@ -31,6 +31,7 @@ pub fn json(definition: &Definition) -> Value {
         .filter(|variable| variable.of.is_none())
         .map(declared)
         .collect();
+    let by_node = draft.published_by_node();
     let outputs: Map<String, Value> = draft
         .outputs
         .iter()
@@ -43,6 +44,11 @@ pub fn json(definition: &Definition) -> Value {
             (output.name.clone(), from.into())
         })
         .collect();
+    let published = |of| {
+        let all = by_node.get(&of)?.iter();
+        let all = all.map(|(name, path)| ((*name).to_owned(), path.0.as_str().into()));
+        Some(Value::Object(all.collect()))
+    };
     // Children have larger ids, so each is done before it is wanted.
     let mut done: Vec<Option<Value>> = vec![None; draft.nodes.len()];
     for (index, node) in draft.nodes.iter().enumerate().rev() {
@@ -51,7 +57,12 @@ pub fn json(definition: &Definition) -> Value {
             .iter()
             .filter_map(|child| done[child.index()].take())
             .collect();
-        done[index] = Some(step(definition, NodeId(index as u32), node, children));
+        let id = NodeId(index as u32);
+        let mut written = step(definition, id, node, children);
+        if let Some(published) = published(Some(id)) {
+            written["publish"] = published;
+        }
+        done[index] = Some(written);
     }
     let mut shown = json!({
         "name": draft.name,
@@ -61,6 +72,9 @@ pub fn json(definition: &Definition) -> Value {
         "files": draft.common_files(),
         "body": done.first_mut().and_then(Option::take),
     });
+    if let Some(published) = published(None) {
+        shown["publish"] = published;
+    }
     if let Some(environment) = &draft.environment {
         let env = environment.env.iter();
         let env = env.map(|(name, text)| (name.clone(), text.0.as_str().into()));

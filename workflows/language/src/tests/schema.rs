@@ -154,6 +154,10 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "outputs") => {
             format!("outputs: {{ o: \"${{ v }}\" }}\n{}", activity("cores: 1"))
         }
+        ("a process", "publish") => {
+            let body = activity("outputs: { o: o }");
+            format!("outputs: {{ o: x.o }}\npublish: {{ o: results/o }}\n{body}")
+        }
         ("a process", "inputs") => format!("inputs: {{ i: file }}\n{}", activity("cores: 1")),
         ("a process", "data") => format!("data: direct\n{}", activity("cores: 1")),
         ("a process", "copies") => format!("copies: 1\n{}", activity("cores: 1")),
@@ -218,6 +222,7 @@ fn example(table: &Table, key: &str) -> String {
             "uses" => activity("uses: [own.sh]"),
             "environment" => activity("environment: { path: /opt/x }"),
             "uses-limit" => activity("uses-limit: { l: 2 }"),
+            "publish" => activity("outputs: { o: o }, publish: { o: results/o }"),
             "stdin" => activity("stdin: text"),
             "inputs" => activity("inputs: { i: w.o }")
                 .replace("run: [x], stdout", "run: [x], outputs: { o: o }, stdout"),

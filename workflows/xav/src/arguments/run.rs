@@ -68,6 +68,9 @@ pub(crate) struct Run {
     /// described in docs/platforms.md.
     #[arg(long, value_name = "FILE", conflicts_with = "slots")]
     pub(crate) machines: Option<PathBuf>,
+    /// Write the files and directories among the outputs there when it has completed, as `xav results --to`
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    pub(crate) to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) grid: GridChoice,
     #[command(flatten)]

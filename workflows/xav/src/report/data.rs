@@ -28,6 +28,7 @@ pub(crate) fn data(report: &Report) -> Value {
         "bars": bars(report),
         "plan": plan(report),
         "chain": chain(report),
+        "written": report.written.texts,
     })
 }
 
@@ -90,6 +91,7 @@ fn activities(report: &Report) -> Value {
         "group": column(report.groups.of.iter()),
         "items": column(report.folded.of.iter().map(|place| or_none(*place))),
         "state": column(state.iter()),
+        "written": column(report.written.of.iter().map(|place| or_none(*place))),
         "plan": column(rows.iter().map(|row| or_none(row.planned))),
         "last": column(rows.iter().map(|row| or_none(row.last))),
         "tries": column(rows.iter().map(|row| row.n_attempts)),

@@ -14,6 +14,7 @@ use super::groups::{self, Groups};
 use super::items::Folded;
 use super::lanes;
 use super::usage::{self, Usage};
+use super::written::Written;
 use crate::json::{cpu, machine_of, makespan};
 use crate::render;
 
@@ -70,6 +71,8 @@ pub(crate) struct Report {
     pub(crate) controllers: Controllers,
     /// The faults, the cause first.
     pub(crate) faults: Vec<FaultText>,
+    /// Activities as the definition has them.
+    pub(crate) written: Written,
 }
 
 /// A machine.
@@ -249,6 +252,7 @@ impl Report {
                 .then(|| held as f64 / (u64::from(n_slots) as f64 * until as f64)),
             n_failed: bars.iter().filter(|bar| bar.has_failed()).count(),
             shares: shares(&groups, &bars, &chain),
+            written: Written::of(definition, ids.iter().copied()),
             folded: Folded::of(status, definition, &bars, &groups.of, until),
             machines,
             activities,

@@ -33,6 +33,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) summary: &'a Summary,
     /// Where it is kept.
     pub(crate) directory: &'a str,
+    /// The section with the values of the process.
+    pub(crate) values: &'a str,
     /// Why nothing runs at the moment, where that needs a reason.
     pub(crate) waiting_for: Option<&'a str>,
     /// When the page is made.
@@ -54,6 +56,7 @@ pub(crate) fn page(subject: &Subject<'_>, report: &Report) -> String {
         items(report),
         critical(report),
         activities(report),
+        subject.values.to_owned(),
         resources(report),
         controllers(report),
         foot(subject),
@@ -92,6 +95,7 @@ fn head(subject: &Subject<'_>, report: &Report) -> String {
     if let Some(ended) = summary.ended {
         facts.push(("Ended", moment(ended)));
     }
+    facts.push(("Time zone", html(&text::time_zone(summary.submitted))));
     if !summary.origin.is_empty() {
         facts.push(("File", code(&summary.origin)));
     }

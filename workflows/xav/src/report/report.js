@@ -133,6 +133,7 @@ function describe(activity) {
   const pairs = [["State", stateName(activity)]];
   const path = data.paths[activities.path[activity]];
   if (path) pairs.push(["Controller", path]);
+  pairs.push(...(data.written[activities.written[activity]] || []));
   const planned = planOf(activity);
   if (planned !== null) {
     const where = slotName(plan, planned);

@@ -78,6 +78,11 @@ fn check_references(draft: &Draft, bodies: &Bodies<'_>, problems: &mut Problems)
             | NodeKind::Empty => {}
         }
     }
+    for publish in draft.published() {
+        if draft.published_name(publish.of).is_none() {
+            problems.add(None, "publish", "what is published is not there");
+        }
+    }
     for output in &draft.outputs {
         if let OutputSource::Produced(source) | OutputSource::Gathered(source) = output.source {
             check_source(draft, (source, bodies), None, problems);

@@ -55,8 +55,56 @@ pub(super) fn check_name(name: &str, node: Option<NodeId>, field: &str, problems
 }
 
 pub(super) fn check_path(path: &str, node: Option<NodeId>, field: &str, problems: &mut Problems) {
+    if let Some(wrong) = wrong_path(path) {
+        let message = format!("{wrong}: `{}`", shorten(path));
+        problems.hint(
+            node,
+            field,
+            message,
+            "paths lie in the activity's own directory",
+        );
+    }
+}
+
+/// Checks the path of a published result, as far as it is known without its expressions.
+pub(super) fn published_path(
+    path: &str,
+    is_directory: bool,
+    node: Option<NodeId>,
+    field: &str,
+    problems: &mut Problems,
+) {
+    let known = without_expressions(path);
+    if let Some(wrong) = wrong_path(&known) {
+        let message = format!("{wrong}: `{}`", shorten(path));
+        let hint = "results are published in the directory of the definition, or below it";
+        problems.hint(node, field, message, hint);
+    } else if known.ends_with('/') && !is_directory {
+        let message = format!("a directory where a file is published: `{}`", shorten(path));
+        let hint = format!(
+            "say the name that the file gets there: `{}NAME`",
+            shorten(path)
+        );
+        problems.hint(node, field, message, hint);
+    }
+}
+
+/// The path with a letter in place of each expression.
+fn without_expressions(path: &str) -> String {
+    let mut known = String::new();
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once("${") {
+        known.push_str(before);
+        known.push('x');
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    known + rest
+}
+
+/// The reason why a path does not lie in a directory, where it does not.
+pub(in crate::definition) fn wrong_path(path: &str) -> Option<&'static str> {
     let parts = path.strip_suffix('/').unwrap_or(path).split('/');
-    let wrong = if path.is_empty() {
+    if path.is_empty() {
         Some("an empty path")
     } else if path.len() > PATH_BYTES_MAX {
         Some("a path that is too long")
@@ -70,15 +118,6 @@ pub(super) fn check_path(path: &str, node: Option<NodeId>, field: &str, problems
         Some("a path with an empty part or a `.` in it")
     } else {
         None
-    };
-    if let Some(wrong) = wrong {
-        let message = format!("{wrong}: `{}`", shorten(path));
-        problems.hint(
-            node,
-            field,
-            message,
-            "paths lie in the activity's own directory",
-        );
     }
 }
 

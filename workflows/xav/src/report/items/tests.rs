@@ -98,6 +98,7 @@ fn a_hundred_thousand_items_are_less_than_twelve_megabytes() {
     let (definition, status) = many(50_000);
     let report = Report::of(&status, &definition, LOOK);
     let subject = Subject {
+        values: "",
         summary: &status.summary,
         directory: "/s",
         waiting_for: None,

@@ -10,6 +10,7 @@ const BAD: &str = "</script><img src=x onerror=alert(1)>\"'&\u{1b}[0m";
 fn page_of(status: &Status, look: Look) -> String {
     let report = Report::of(status, &definition(), look);
     let subject = Subject {
+        values: "",
         summary: &status.summary,
         directory: "/s",
         waiting_for: status.waiting_for.as_deref(),
@@ -154,6 +155,7 @@ fn ten_thousand_activities_are_less_than_two_megabytes() {
     }
     let report = Report::of(&status, &definition, LOOK);
     let subject = Subject {
+        values: "",
         summary: &status.summary,
         directory: "/s",
         waiting_for: None,

@@ -1,0 +1,170 @@
+//! Laying results below the directory of a definition.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use activity_blobs::{BeneathError, identify_file, identify_tree, make_beneath, open_beneath};
+use model::{Artifact, ArtifactKind, Definition};
+
+use super::paths::Wanted;
+use crate::failure::Failure;
+use crate::files_beside::opened;
+use crate::inputs::reason;
+use crate::sources::Sources;
+
+/// The directory of a definition, and what in it is never replaced.
+pub(super) struct Project {
+    directory: PathBuf,
+    /// The files that the process was given, by device and number.
+    given: BTreeSet<(u64, u64)>,
+}
+
+/// What lies where a result should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Laid {
+    /// It was laid now.
+    New,
+    /// It was there, with the same content.
+    Same,
+    /// Something else is there.
+    Other,
+    /// Nothing is there.
+    Missing,
+}
+
+impl Laid {
+    /// True if the result is there.
+    pub(crate) fn is_there(self) -> bool {
+        match self {
+            Laid::New | Laid::Same => true,
+            Laid::Other | Laid::Missing => false,
+        }
+    }
+
+    /// The word for programs.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Laid::New => "laid",
+            Laid::Same => "there",
+            Laid::Other => "changed",
+            Laid::Missing => "missing",
+        }
+    }
+}
+
+impl Project {
+    /// The error says why nothing can be laid there.
+    pub(super) fn new(sources: &Sources, definition: &Definition) -> Result<Project, String> {
+        let directory = sources.directory.clone();
+        let metadata = fs::metadata(&directory);
+        metadata.map_err(|error| format!("{}: {}", directory.display(), reason(&error)))?;
+        let beside = definition
+            .draft()
+            .files
+            .iter()
+            .map(|file| directory.join(file));
+        let given = sources.given().map(Path::to_owned).chain(beside);
+        let given = given.filter_map(|path| {
+            let metadata = fs::metadata(path).ok()?;
+            metadata
+                .is_file()
+                .then_some((metadata.dev(), metadata.ino()))
+        });
+        Ok(Project {
+            given: given.collect(),
+            directory,
+        })
+    }
+
+    /// What is there of a result. A directory counts as it was published as long as all its files do.
+    pub(super) fn look(&self, wanted: &Wanted) -> Laid {
+        let path = self.directory.join(&wanted.path);
+        match fs::symlink_metadata(&path) {
+            Err(_) => Laid::Missing,
+            Ok(_) if self.has(wanted) => Laid::Same,
+            Ok(_) => Laid::Other,
+        }
+    }
+
+    /// True if the same content is there.
+    fn has(&self, wanted: &Wanted) -> bool {
+        let found = match wanted.artifact.kind {
+            ArtifactKind::Directory => {
+                let path = self.directory.join(&wanted.path);
+                let is_directory = fs::symlink_metadata(&path).is_ok_and(|there| there.is_dir());
+                is_directory.then(|| identify_tree(&path).ok()).flatten()
+            }
+            ArtifactKind::File | ArtifactKind::Program => {
+                let file = open_beneath(&self.directory, Path::new(&wanted.path)).ok();
+                let size = |file: &fs::File| file.metadata().ok().map(|there| there.len());
+                let file = file.filter(|file| size(file) == Some(wanted.artifact.bytes.0));
+                file.and_then(|file| identify_file(&opened(&file)).ok())
+            }
+        };
+        found.is_some_and(|found| found == wanted.artifact)
+    }
+
+    /// Lays a result, unless the same is there. The error says why it could not be laid.
+    pub(super) fn lay(
+        &self,
+        wanted: &Wanted,
+        write: &impl Fn(Artifact, &Path) -> Result<(), Failure>,
+    ) -> Result<Laid, String> {
+        if self.has(wanted) {
+            return Ok(Laid::Same);
+        }
+        let path = Path::new(&wanted.path);
+        let cannot = |failure: Failure| format!("`{}`: {}", wanted.path, failure.message);
+        if wanted.artifact.kind == ArtifactKind::Directory {
+            let directory = self.make(path, &wanted.path)?;
+            write(wanted.artifact, &place(&directory)).map_err(cannot)?;
+            return Ok(Laid::New);
+        }
+        let above = path.parent().unwrap_or(Path::new(""));
+        let directory = self.make(above, &wanted.path)?;
+        let name = path.file_name().unwrap_or_default();
+        let to = place(&directory).join(name);
+        self.may_replace(&to, &wanted.path)?;
+        write(wanted.artifact, &to).map_err(cannot)?;
+        Ok(Laid::New)
+    }
+
+    /// The directory for a result, which is made where there is none.
+    fn make(&self, relative: &Path, shown: &str) -> Result<OwnedFd, String> {
+        make_beneath(&self.directory, relative).map_err(|error| match error {
+            BeneathError::Outside { directory } => format!(
+                "`{shown}` leads out of {}, by a link: results are laid in the directory of the definition alone",
+                directory.display()
+            ),
+            BeneathError::NotAFile => format!("`{shown}`: there is no directory"),
+            BeneathError::Io(error) => format!("`{shown}`: {}", reason(&error)),
+        })
+    }
+
+    /// Checks that nothing is replaced but a file, and none that the process was given.
+    fn may_replace(&self, to: &Path, shown: &str) -> Result<(), String> {
+        let there = match fs::symlink_metadata(to) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(format!("`{shown}`: {}", reason(&error))),
+        };
+        if there.is_dir() {
+            return Err(format!("`{shown}` is a directory, and a file is published"));
+        }
+        if self.given.contains(&(there.dev(), there.ino())) {
+            return Err(format!(
+                "`{shown}` is a file that the process was given: publish under another path"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The path by which nothing else can be found than this directory, wherever it is moved meanwhile.
+fn place(directory: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+}

@@ -1,0 +1,142 @@
+//! Activities as the definition has them: command, files and variables. The items of a for-each have one in common.
+
+use std::collections::BTreeMap;
+
+use model::{Activity, ActivityId, Capture, Command, Definition, NodeId, NodeKind, Source, Stdin};
+
+use super::escape::visible;
+
+/// Bytes of all texts: more would make the page slow to open, and `xav show` has them all.
+const BYTES_MAX: usize = 8 << 20;
+
+/// Characters of one text, such as a command.
+const CHARS_MAX: usize = 2_000;
+
+/// Inputs or outputs of one activity that are told.
+const LISTED_MAX: usize = 30;
+
+/// Activities as they are written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Each activity of the definition that is told: labels with their texts.
+    pub(crate) texts: Vec<Vec<(&'static str, String)>>,
+    /// For each activity of the report the place in `texts`; none where there was no room.
+    pub(crate) of: Vec<Option<usize>>,
+}
+
+impl Written {
+    /// Those of these activities.
+    pub(crate) fn of(
+        definition: &Definition,
+        activities: impl Iterator<Item = ActivityId>,
+    ) -> Written {
+        let mut written = Written::default();
+        let mut places: BTreeMap<NodeId, Option<usize>> = BTreeMap::new();
+        let mut n_bytes = 0;
+        for activity in activities {
+            let origin = definition.origin(activity.node());
+            let place = *places.entry(origin).or_insert_with(|| {
+                let declared = definition.draft().nodes[origin.index()].activity()?;
+                let texts = texts(definition, declared);
+                n_bytes += texts.iter().map(|(_, text)| text.len()).sum::<usize>();
+                (n_bytes <= BYTES_MAX).then(|| {
+                    written.texts.push(texts);
+                    written.texts.len() - 1
+                })
+            });
+            written.of.push(place);
+        }
+        written
+    }
+}
+
+fn texts(definition: &Definition, activity: &Activity) -> Vec<(&'static str, String)> {
+    let command = match &activity.command {
+        Command::Shell(line) => line.0.clone(),
+        Command::List(words) => {
+            let words: Vec<&str> = words.iter().map(|word| word.0.as_str()).collect();
+            words.join(" ")
+        }
+    };
+    let inputs = activity.inputs.iter().map(|staged| {
+        let gathers = if staged.gathers { "[*]" } else { "" };
+        let source = source(definition, staged.source, gathers);
+        format!("{} from {source}", staged.path)
+    });
+    let outputs = activity.outputs.iter();
+    let outputs = outputs.map(|output| format!("{} in {}", output.name, output.path));
+    let env = activity.env.iter();
+    let env = env.map(|(name, value)| format!("{name}={}", value.0));
+    let variable = |stream: &str, capture: Option<Capture>| {
+        let variables = &definition.draft().variables;
+        let variable = variables.get(capture?.variable as usize)?;
+        Some(format!("{stream} into {}", variable.name))
+    };
+    let variables = [
+        variable("stdout", activity.stdout),
+        variable("stderr", activity.stderr),
+    ];
+    let stdin = activity.stdin.iter().map(|stdin| match stdin {
+        Stdin::Text(text) => text.0.clone(),
+        Stdin::File(path) => format!("the file {path}"),
+    });
+    let all = [
+        ("Command", command),
+        ("Inputs", listed(inputs)),
+        ("Stdin", listed(stdin)),
+        ("Environment", listed(env)),
+        ("Outputs", listed(outputs)),
+        ("Variables", listed(variables.into_iter().flatten())),
+    ];
+    let all = all.into_iter().filter(|(_, text)| !text.is_empty());
+    all.map(|(label, text)| (label, shortened(&visible(&text))))
+        .collect()
+}
+
+fn listed(mut all: impl Iterator<Item = String>) -> String {
+    let shown: Vec<String> = all.by_ref().take(LISTED_MAX).collect();
+    match all.count() {
+        0 => shown.join(", "),
+        n_more => format!("{}, and {n_more} more", shown.join(", ")),
+    }
+}
+
+/// The beginning of a text that is too long for the page.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn source(definition: &Definition, source: Source, gathers: &str) -> String {
+    let draft = definition.draft();
+    let named = match source {
+        Source::Input(input) => {
+            let input = draft.inputs.get(input as usize);
+            input.map(|input| format!("inputs.{}", input.name))
+        }
+        Source::Output { activity, output } => draft.nodes.get(activity.index()).and_then(|node| {
+            let output = node.activity()?.outputs.get(output as usize)?;
+            Some(format!("{}{gathers}.{}", node.name, output.name))
+        }),
+        Source::Item(body) => {
+            definition
+                .parent(body)
+                .and_then(|each| match &draft.nodes.get(each.index())?.kind {
+                    NodeKind::ForEach(each) => Some(each.item.clone()),
+                    NodeKind::Sequence(_)
+                    | NodeKind::Parallel { .. }
+                    | NodeKind::If { .. }
+                    | NodeKind::Repeat(_)
+                    | NodeKind::Activity(_)
+                    | NodeKind::Assign(_)
+                    | NodeKind::Empty => None,
+                })
+        }
+    };
+    named.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
