@@ -103,12 +103,12 @@ fn mistakes_in_what_is_published_are_told_at_their_place() {
         (
             "\"results/${ size(inputs.reads) }.tsv\"",
             "\"${ size(inputs.raeds) }.tsv\"",
-            "6:48: no input is called `raeds` (did you mean `inputs.reads`?)",
+            "6:53: no input is called `raeds` (did you mean `inputs.reads`?)",
         ),
         (
             "bam: \"results/${ stem(read) }.bam\"",
             "bam: results/out.bam",
-            "17:27: the file of each item has this one path (name the item in it, as `results/${ i }`: its value, its index, or of a file `stem(...)`)",
+            "18:27: the file of each item has this one path (name the item in it, as `results/${ i }`: its value, its index, or of a file `stem(...)`)",
         ),
         (
             "publish: { all: results/all, table: \"results/${ size(inputs.reads) }.tsv\" }",

@@ -30,9 +30,9 @@ pub(super) fn check(draft: &Draft, problems: &mut Problems) {
         }
         let is_directory = directory_of(draft, publish.of);
         check_template(&publish.path, node, &field, problems);
-        published_path(&publish.path.0, is_directory, node, &field, problems);
+        let is_sound = published_path(&publish.path.0, is_directory, node, &field, problems);
         let path = publish.path.0.trim_end_matches('/');
-        if path.contains("${") {
+        if !is_sound || path.contains("${") {
             continue;
         }
         if draft.files.iter().any(|file| file == path) {

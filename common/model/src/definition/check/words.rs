@@ -66,14 +66,15 @@ pub(super) fn check_path(path: &str, node: Option<NodeId>, field: &str, problems
     }
 }
 
-/// Checks the path of a published result, as far as it is known without its expressions.
+/// Checks the path of a published result, as far as it is known without its expressions. Returns true if nothing is
+/// wrong with it.
 pub(super) fn published_path(
     path: &str,
     is_directory: bool,
     node: Option<NodeId>,
     field: &str,
     problems: &mut Problems,
-) {
+) -> bool {
     let known = without_expressions(path);
     if let Some(wrong) = wrong_path(&known) {
         let message = format!("{wrong}: `{}`", shorten(path));
@@ -86,7 +87,10 @@ pub(super) fn published_path(
             shorten(path)
         );
         problems.hint(node, field, message, hint);
+    } else {
+        return true;
     }
+    false
 }
 
 /// The path with a letter in place of each expression.
