@@ -47,6 +47,7 @@ impl Client {
             on_fault: None,
             keep: None,
             store: None,
+            environment: None,
         };
         self.send(Request::Submit(Box::new(submit)))?;
         let answer = self.receive()?;
