@@ -13,6 +13,7 @@ mod grow;
 mod input;
 pub mod limits;
 mod links;
+mod node;
 mod on_fault;
 mod order;
 mod policy;
@@ -34,6 +35,7 @@ pub use self::check::{Race, is_process_name};
 pub use self::environment::{Activation, Environment, is_variable_name};
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
+pub use self::node::{Join, Link, Node, NodeKind};
 pub use self::on_fault::OnFault;
 pub use self::policy::Policy;
 pub use self::publish::{Publish, PublishOf};
@@ -223,96 +225,6 @@ pub struct Expression(#[n(0)] pub String);
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Template(#[n(0)] pub String);
-
-/// A node of the tree.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Node {
-    /// Its name. Activities always have one and no two share it; the name of a controller
-    /// is empty where the user gave none.
-    #[n(0)]
-    pub name: String,
-    /// Its kind.
-    #[n(1)]
-    pub kind: NodeKind,
-    /// The condition over its incoming links under which it runs.
-    #[n(2)]
-    pub join: Join,
-}
-
-/// The kind of a node.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub enum NodeKind {
-    /// Its children one after another.
-    #[n(0)]
-    Sequence(#[n(0)] Vec<NodeId>),
-    /// Its children at the same time, but for what its links say.
-    #[n(1)]
-    Parallel {
-        /// The children.
-        #[n(0)]
-        children: Vec<NodeId>,
-        /// Orders between any two descendants.
-        #[n(1)]
-        links: Vec<Link>,
-    },
-    /// A command.
-    #[n(2)]
-    Activity(#[n(0)] Box<Activity>),
-    /// Variables written all at once.
-    #[n(3)]
-    Assign(#[n(0)] Vec<Assignment>),
-    /// Nothing.
-    #[n(4)]
-    Empty,
-    /// One of its children: the one whose condition is the first that is true, else the child
-    /// beyond the conditions, where there is one. The others are skipped.
-    #[n(5)]
-    If {
-        /// The conditions of the first children, tried in order when the node starts.
-        #[n(0)]
-        conditions: Vec<Expression>,
-        /// A branch for each condition; one more is the `else`.
-        #[n(1)]
-        children: Vec<NodeId>,
-    },
-    /// A body for each item of a list.
-    #[n(6)]
-    ForEach(#[n(0)] Box<ForEach>),
-    /// A body again and again.
-    #[n(7)]
-    Repeat(#[n(0)] Box<Repeat>),
-}
-
-/// An order between two nodes below one parallel controller.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Link {
-    /// The node that ends first.
-    #[n(0)]
-    pub from: NodeId,
-    /// The node that waits for it.
-    #[n(1)]
-    pub to: NodeId,
-    /// The link's value, evaluated when `from` ends; true where nothing is said. A `from` that is
-    /// skipped makes it false.
-    #[n(2)]
-    pub when: Option<Expression>,
-}
-
-/// The condition over the incoming links of a node; where it is false, the node is skipped and its own
-/// outgoing links are false.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub enum Join {
-    /// All are true.
-    #[n(0)]
-    #[default]
-    All,
-    /// At least one is true.
-    #[n(1)]
-    Any,
-    /// The expression is true; a link is read as `links.NAME`, NAME being the node it comes from.
-    #[n(2)]
-    When(#[n(0)] Expression),
-}
 
 /// One write of an `assign`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -580,72 +492,6 @@ impl PartialEq for Definition {
     fn eq(&self, other: &Definition) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
             || self.0.draft == other.0.draft && self.nodes().eq(other.nodes())
-    }
-}
-
-impl NodeKind {
-    /// Returns true if it may run its child more than once, so that there are copies of it in a process.
-    pub fn has_bodies(&self) -> bool {
-        match self {
-            NodeKind::ForEach(_) | NodeKind::Repeat(_) => true,
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::Activity(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => false,
-        }
-    }
-}
-
-impl Node {
-    /// The activity, or none where the node is something else.
-    pub fn activity(&self) -> Option<&Activity> {
-        match &self.kind {
-            NodeKind::Activity(activity) => Some(activity),
-            NodeKind::Sequence(_)
-            | NodeKind::Parallel { .. }
-            | NodeKind::If { .. }
-            | NodeKind::ForEach(_)
-            | NodeKind::Repeat(_)
-            | NodeKind::Assign(_)
-            | NodeKind::Empty => None,
-        }
-    }
-
-    /// The children of a controller, none of a leaf.
-    pub fn children(&self) -> &[NodeId] {
-        match &self.kind {
-            NodeKind::Sequence(children)
-            | NodeKind::Parallel { children, .. }
-            | NodeKind::If { children, .. } => children,
-            NodeKind::ForEach(controller) => &controller.children,
-            NodeKind::Repeat(controller) => &controller.children,
-            NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => &[],
-        }
-    }
-
-    /// The keyword with which the node is written.
-    pub fn keyword(&self) -> &'static str {
-        match &self.kind {
-            NodeKind::Sequence(_) => "sequence",
-            NodeKind::Parallel { .. } => "parallel",
-            NodeKind::Activity(_) => "activity",
-            NodeKind::Assign(_) => "assign",
-            NodeKind::Empty => "empty",
-            NodeKind::If { .. } => "if",
-            NodeKind::ForEach(_) => "for-each",
-            NodeKind::Repeat(controller) => controller.test.keyword(),
-        }
-    }
-
-    /// Its name, or its keyword where it has none.
-    pub fn label(&self) -> &str {
-        if self.name.is_empty() {
-            self.keyword()
-        } else {
-            &self.name
-        }
     }
 }
 

@@ -40,7 +40,6 @@ use self::watch::Watchers;
 pub(crate) use history::history_forgotten;
 
 pub use answers::{expansions, status, submission, summaries};
-pub use deeds::{Action, Deed};
 pub use pages::{activities, processes};
 pub use published::published;
 pub use whole::why_process;

@@ -7,7 +7,7 @@ use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
 
-use crate::clients::Deed;
+use crate::deed::Deed;
 use crate::submission::{Caller, ClientId, Submission};
 use crate::tally::Measured;
 

@@ -9,6 +9,7 @@
 mod budget;
 mod clients;
 mod config;
+mod deed;
 mod dispatch;
 mod enact;
 mod files;
@@ -42,10 +43,10 @@ mod tree;
 mod turns;
 
 pub use clients::{
-    Action, Deed, activities, expansions, processes, published, status, submission, summaries, why,
-    why_process,
+    activities, expansions, processes, published, status, submission, summaries, why, why_process,
 };
 pub use config::{Config, Quota};
+pub use deed::{Action, Deed};
 pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;
 pub use io::{Effect, ForgetRequest, Input, PlanRequest, PlanResult, Remembered, Room};

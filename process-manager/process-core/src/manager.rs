@@ -1,5 +1,8 @@
 //! The contract of a process manager: its parts in the surroundings of a step.
 
+mod counting;
+mod measured;
+
 use machine::{Context, Lane, Machine};
 use model::{Epoch, Mono, Now};
 
@@ -11,7 +14,9 @@ use crate::process::chapters::Chapter;
 use crate::record::Event;
 use crate::step::Shared;
 use crate::stream::{Snapshot, State, Stream};
-use crate::tally::{Counter, Counting};
+use crate::tally::Counter;
+
+use counting::Counting;
 
 /// A process manager's logic.
 ///

@@ -9,15 +9,11 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
-use machine::{Context, Histogram};
-use model::{Mono, Now, ProcessId, Wall};
+use machine::Histogram;
+use model::{Mono, ProcessId, Wall};
 use wire::attempt::Started;
 
-use crate::io::Effect;
-use crate::manager::ProcessManager;
 use crate::record::{Ended, Event, Phase, Verdict};
-use crate::step::Ledger;
-use crate::stream::{State, Stream};
 
 pub use faults::FAULTS;
 pub use seen::{Measured, PROCESS_PHASES, SeenMarket};
@@ -121,61 +117,6 @@ pub(crate) enum Noted<'a> {
     Straggler,
 }
 
-/// The journal and the outbox of a step, with the tally of what is recorded.
-pub(crate) struct Counting<'a, 'b> {
-    pub(crate) cx: &'a mut Context<'b, ProcessManager>,
-    pub(crate) counter: &'a mut Counter,
-    pub(crate) now: Now,
-}
-
-impl Ledger for Counting<'_, '_> {
-    fn state(&self, stream: Stream) -> Option<&State> {
-        self.cx.state(stream)
-    }
-
-    fn states(&self) -> Box<dyn Iterator<Item = (Stream, &State)> + '_> {
-        Box::new(self.cx.states().iter())
-    }
-
-    fn record(&mut self, stream: Stream, event: Event) {
-        if let Stream::Process(id) = stream {
-            self.counter.note(id, &event, self.now.mono);
-            if let Event::Closed { phase, at, .. } = &event {
-                let known = self.cx.state(stream).and_then(State::process);
-                let known = known.filter(|_| *phase == Phase::Completed);
-                if let Some(ratio) = known.and_then(|known| known.per_mille_of_plan(*at)) {
-                    self.counter.tally.plan_ratios.note(ratio);
-                }
-            }
-        }
-        self.cx.record(stream, event);
-    }
-
-    fn effect(&mut self, effect: Effect) {
-        self.cx.effect(effect);
-    }
-
-    fn pack(&mut self, stream: Stream) {
-        self.cx.pack(stream);
-    }
-
-    fn forget(&mut self, stream: Stream) {
-        self.cx.forget(stream);
-    }
-
-    fn note(&mut self, noted: Noted<'_>) {
-        match noted {
-            Noted::Started(started) => {
-                for one in started {
-                    self.counter
-                        .started(one.attempt.process, one, self.now.mono);
-                }
-            }
-            Noted::Straggler => self.counter.tally.n_stragglers += 1,
-        }
-    }
-}
-
 impl Default for Tally {
     fn default() -> Tally {
         Tally {
@@ -202,7 +143,7 @@ impl Default for Tally {
 
 impl Counter {
     /// Counts an event of a process.
-    fn note(&mut self, id: ProcessId, event: &Event, now: Mono) {
+    pub(crate) fn note(&mut self, id: ProcessId, event: &Event, now: Mono) {
         match event {
             Event::Founded(founded) => {
                 self.tally.n_submitted += 1;
@@ -303,7 +244,8 @@ impl Counter {
         self.ready.follow(id, &ended.flow, now);
     }
 
-    fn started(&mut self, id: ProcessId, started: &Started, now: Mono) {
+    /// Counts the delay of a start.
+    pub(crate) fn started(&mut self, id: ProcessId, started: &Started, now: Mono) {
         if let Some(ready) = self.ready.take(id, started.attempt.activity) {
             self.tally.start_delays.note(now.since(ready).0);
         }

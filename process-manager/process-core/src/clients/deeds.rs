@@ -5,54 +5,10 @@ use model::ProcessId;
 use wire::client::Answer;
 
 use super::Asking;
+use crate::deed::{Action, Deed};
 use crate::io::Effect;
 use crate::step::Step;
-use crate::submission::{Caller, ClientId};
-
-/// A change that a client has asked for. Told once what it has changed is durable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deed {
-    /// The client.
-    pub client: ClientId,
-    /// On whose behalf it asks.
-    pub by: Caller,
-    /// The change.
-    pub action: Action,
-    /// The process, where it is about one.
-    pub process: Option<ProcessId>,
-    /// The recorded owner of that process, where there is one.
-    pub owner: Option<String>,
-    /// The reason why nothing has changed; none where it was done.
-    pub refusal: Option<String>,
-}
-
-/// A kind of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// A process is submitted.
-    Submit,
-    /// The same, with the outcomes of this one: it is resumed, or run again.
-    SubmitFrom(ProcessId),
-    /// A process is cancelled.
-    Cancel,
-    /// A process that has ended is forgotten.
-    Forget,
-    /// What activities took is forgotten.
-    ForgetHistory,
-}
-
-impl Action {
-    /// Its name in the log.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Action::Submit => "submit",
-            Action::SubmitFrom(_) => "submit-from",
-            Action::Cancel => "cancel",
-            Action::Forget => "forget",
-            Action::ForgetHistory => "forget-history",
-        }
-    }
-}
+use crate::submission::Caller;
 
 /// Tells a change of a process, whose owner is as it was before.
 pub(super) fn tell_deed(

@@ -6,13 +6,14 @@ use model::{AttemptId, Bytes, Draft, NodeKind, ProcessId};
 use wire::client::{Answer, Request};
 
 use super::answers::{answer_status, answer_submission, list, machines_known};
-use super::deeds::{Action, reason, tell_deed};
+use super::deeds::{reason, tell_deed};
 use super::history::{forget_history, page};
 use super::pages::{answer_activities, answer_processes};
 use super::published::answer_published;
 use super::whole::answer_why_process;
 use super::why::answer_why;
 use super::{Asking, Clients, Consequence, Shown, tell};
+use crate::deed::Action;
 use crate::held::Held;
 use crate::io::Room;
 use crate::limits;
