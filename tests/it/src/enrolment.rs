@@ -286,6 +286,9 @@ fn two_machines_join_are_looked_at_drained_and_revoked() {
     );
     let log = yard.xav(&["logs", "--daemon", "--grid", "lab", "-n", "500"]);
     assert!(log.stdout.contains("a member has joined"), "{log:?}");
+    // The audit log names the token by its ID.
+    let tells_join = |line: &&str| line.contains("audit") && line.contains(" with token ");
+    assert!(log.stdout.lines().any(|line| tells_join(&line)), "{log:?}");
     yard.wait_for("am1", "ready");
     am1.stop();
     drop(am2);

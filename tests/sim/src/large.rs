@@ -25,8 +25,9 @@ pub const BYTES_MAX: usize = 1_024;
 /// Bytes that an item may take once it has ended, of a process that still runs.
 pub const ITEM_BYTES_MAX: usize = 500;
 
-/// Bytes that an iteration may take once it has ended and is folded.
-pub const ITERATION_BYTES_MAX: usize = 100;
+/// Bytes that an iteration may take once it has ended and is folded: some 70, of which lists that double when they
+/// are full reserve up to twice as many.
+pub const ITERATION_BYTES_MAX: usize = 120;
 
 /// Activities of ended iterations of which everything is kept.
 const KEPT: u32 = 100;

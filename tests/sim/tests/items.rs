@@ -18,7 +18,7 @@ const ITEMS: u32 = if cfg!(debug_assertions) {
 
 /// One test, since two would allocate at the same time.
 #[test]
-fn an_item_that_has_ended_takes_five_hundred_bytes_at_most_and_a_folded_iteration_a_hundred() {
+fn an_item_that_has_ended_takes_few_bytes_and_a_folded_iteration_fewer() {
     let [some, twice] = [ITEMS, 2 * ITEMS].map(|n_items| {
         let figures = measure(items(n_items), n_items).expect("it runs to its end");
         println!("{figures}");

@@ -2,7 +2,7 @@
 //! items, by where they are, and page by page.
 
 use clap::ValueEnum;
-use model::{ActivityId, Definition};
+use model::{ActivityId, Definition, ProcessId};
 use wire::client::{ActivityPhase, ActivityStatus, Status};
 
 use crate::arguments::Which;
@@ -135,38 +135,51 @@ pub(crate) fn page<T>(all: &[T], number: Option<u32>) -> Result<Page<'_, T>, Fai
     })
 }
 
-/// The process and the activity. A single word that is no process's name may be an activity's, of
-/// the newest process.
+/// The process and the activity. A single word is an activity of the newest process, if there is one of that name,
+/// and else the beginning of a process's ID.
 pub(crate) fn find(
     which: &Which,
     activity: Option<&str>,
 ) -> Result<(Located, Option<String>), Failure> {
-    let found = home::find(which);
-    match (found, &which.id, activity) {
-        (Ok(found), _, activity) => Ok((found, activity.map(str::to_owned))),
-        (Err(failure), Some(word), None) if failure.status == status::REFUSED => {
-            let Ok(newest) = home::Scope::of(&which.state)?.find(None) else {
-                return Err(failure);
-            };
-            let (_, definition) = Source::open(&newest.location)?.known(newest.process)?;
-            let is_activity = definition
-                .activities()
-                .iter()
-                .any(|activity| fit(&definition, *activity, word) != Fit::None);
-            if is_activity {
-                return Ok((newest, Some(word.clone())));
-            }
-            let all = definition.activities().iter();
-            let names = all.map(|activity| definition.plain_name(activity.node()));
-            Err(match text::nearest(word, names) {
-                Some(meant) => failure.help(format!(
-                    "did you mean {meant}, an activity of the newest process?"
-                )),
-                None => failure,
-            })
-        }
-        (Err(failure), _, _) => Err(failure),
+    let word = which.id.as_deref().filter(|_| activity.is_none());
+    let word = word.filter(|word| word.parse::<ProcessId>().is_err());
+    let mut newest = word.and_then(|_| newest(which));
+    if let Some((_, definition)) = &newest
+        && let Some(word) = word
+        && definition
+            .activities()
+            .iter()
+            .any(|activity| fit(definition, *activity, word) != Fit::None)
+        && let Some((located, _)) = newest.take()
+    {
+        return Ok((located, Some(word.to_owned())));
     }
+    let failure = match home::find(which) {
+        Ok(found) => return Ok((found, activity.map(str::to_owned))),
+        Err(failure) => failure,
+    };
+    let (Some(word), Some((_, definition))) = (word, newest) else {
+        return Err(failure);
+    };
+    if failure.status != status::REFUSED {
+        return Err(failure);
+    }
+    let all = definition.activities().iter();
+    let names = all.map(|activity| definition.plain_name(activity.node()));
+    Err(match text::nearest(word, names) {
+        Some(meant) => failure.help(format!(
+            "did you mean {meant}, an activity of the newest process?"
+        )),
+        None => failure,
+    })
+}
+
+/// The newest process, where it can be read.
+fn newest(which: &Which) -> Option<(Located, Definition)> {
+    let newest = home::Scope::of(&which.state).ok()?.find(None).ok()?;
+    let mut source = Source::open(&newest.location).ok()?;
+    let (_, definition) = source.known(newest.process).ok()?;
+    Some((newest, definition))
 }
 
 /// The fit of a name to an activity.

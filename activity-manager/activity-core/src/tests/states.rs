@@ -219,7 +219,8 @@ fn the_programs_of_an_environment_come_first_in_the_path() {
             activation: Some(model::Activation::Path("/opt/x/".to_owned())),
             ..job(id(1))
         };
-        let effects = bench.feed(dispatch(vec![wanted]));
+        bench.feed(dispatch(vec![wanted]));
+        let effects = bench.feed(staged(id(1)));
         let Effect::Execute(ToExecutor::Start(starts)) = &effects[0] else {
             panic!("{effects:?}")
         };

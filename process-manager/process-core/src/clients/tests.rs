@@ -406,7 +406,7 @@ fn what_activities_took_is_forgotten_for_its_owner_alone_and_answered_once_that_
         let asking = (ClientId(1), 1);
         clients.on_request(&mut bench.step(), others.shown(), asking, (caller, request));
         let effects = std::mem::take(&mut bench.paper.effects);
-        let [Effect::Forget(keys, Some(request))] = effects.as_slice() else {
+        let [Effect::Forget(keys, Some(request)), Effect::Done(_)] = effects.as_slice() else {
             panic!("nothing is answered before it is durable: {effects:?}")
         };
         (keys.len(), *request)

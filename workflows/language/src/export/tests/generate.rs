@@ -157,7 +157,7 @@ prop_compose! {
                 memory_percent: growth,
             },
             cache,
-            repeatable: repeatable && !at_most_once,
+            repeatable: repeatable && !at_most_once && units.is_none(),
             at_most_once,
             activation: root.map(Activation::Path),
             limits: units,
