@@ -44,8 +44,9 @@ fn kind(network: &Network, one: &Resource) -> Kind {
     (one.id.group, has_way.then_some(one.id))
 }
 
-/// Latency and bandwidth between the groups of a platform, as dense tables, by the numbers of [`Groups`]. One number
-/// more, [`Links::outside`], stands for a machine that is not of the platform but holds data.
+/// Latency and bandwidth between the groups of a platform, as dense tables: groups are numbered from 0 by ascending
+/// id, and a machine with a way of its own is a group by itself. One number more, [`Links::outside`], stands for a
+/// machine that is not of the platform but holds data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
     n_groups: u32,
