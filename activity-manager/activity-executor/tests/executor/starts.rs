@@ -175,7 +175,8 @@ fn memory_of_a_child_is_closed_to_others_of_its_account() {
     let pid = bench.started(1).as_raw_nonzero();
     let executor = bench.executor.as_raw_pid();
     let script = format!(
-        "grep -q '^Uid:.{0}' /proc/{pid}/status || echo not of the account; \
+        "n=0; until grep -q '^Uid:.{0}' /proc/{pid}/status; do n=$((n + 1)); \
+         [ $n -lt 100 ] || {{ echo not of the account; break; }}; sleep 0.1; done; \
          for of in {pid} {executor}; do for file in mem maps environ; do \
          (exec 3< /proc/$of/$file && head -c 1 <&3) 2>/dev/null && echo $of/$file is open; \
          done; done; true",
