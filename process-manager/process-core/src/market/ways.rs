@@ -1,7 +1,7 @@
 //! Ways: how fast machines send and receive files, as those of activities have shown it.
 //!
-//! A machine is as fast as the fastest of the last transfers that it took part in, since a slow one may be slow
-//! because of its peer. Where a process is planned, links are as fast as those of the median machine, and a machine
+//! A machine is as fast as the fastest of its links to the last peers that it exchanged files with, since a slow
+//! one may be slow because of the peer. Where a process is planned, links are as fast as those of the median machine, and a machine
 //! that is far slower has a way of its own ([`Network::ways`]). All of it is volatile: a restart begins with the
 //! link of the configuration.
 
@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use model::{Network, NetworkLink, ResourceId};
 use wire::attempt::{Fetched, TRANSFER_TOLD_LEAST};
 
-/// Transfers of a machine that are remembered: with fewer, one that shares its link with others would tell, and
-/// with more, a link that has become slow is seen later.
-const REMEMBERED: usize = 4;
+/// Peers of a machine whose last transfers are remembered: with fewer, one slow peer would make it look slow, and
+/// with more, a machine that has become slow is seen later.
+const PEERS: usize = 3;
 
 /// Machines that are remembered. A group has some hundred, and where there are more, all begin anew.
 const MACHINES_MAX: usize = 4_096;
@@ -27,9 +27,16 @@ const CHANGED: f64 = 2.5;
 /// The speeds of machines, in bytes a second.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
-    last: BTreeMap<ResourceId, VecDeque<f64>>,
+    last: BTreeMap<ResourceId, VecDeque<Last>>,
     /// The median of the machines' speeds; none where no transfer is known.
     median: Option<f64>,
+}
+
+/// The last two transfers between a machine and a peer: of those that share a link, one may be slow.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    peer: ResourceId,
+    speeds: [f64; 2],
 }
 
 /// The speeds of machines in bytes a second, as a plan counts on them.
@@ -44,15 +51,19 @@ impl Ways {
             return;
         }
         let speed = fetched.bytes.0 as f64 / seconds;
-        for machine in [receiver, fetched.from] {
+        for (machine, peer) in [(receiver, fetched.from), (fetched.from, receiver)] {
             if self.last.len() >= MACHINES_MAX && !self.last.contains_key(&machine) {
                 self.last.clear();
             }
             let last = self.last.entry(machine).or_default();
-            if last.len() == REMEMBERED {
+            let known = last.iter().position(|one| one.peer == peer);
+            let before = known.and_then(|place| last.remove(place));
+            let before = before.map_or(speed, |one| one.speeds[1]);
+            if last.len() == PEERS {
                 last.pop_front();
             }
-            last.push_back(speed);
+            let speeds = [before, speed];
+            last.push_back(Last { peer, speeds });
         }
         let mut speeds: Vec<f64> = self.last.values().map(fastest).collect();
         speeds.sort_by(f64::total_cmp);
@@ -121,8 +132,9 @@ impl Ways {
     }
 }
 
-fn fastest(last: &VecDeque<f64>) -> f64 {
-    last.iter().copied().fold(0.0, f64::max)
+fn fastest(last: &VecDeque<Last>) -> f64 {
+    let speeds = last.iter().flat_map(|one| one.speeds);
+    speeds.fold(0.0, f64::max)
 }
 
 #[cfg(test)]
