@@ -52,7 +52,7 @@ pub fn open_beneath(directory: &Path, relative: &Path) -> Result<File, BeneathEr
 
 /// Opens a directory below another one, and makes it with what is missing on the way. Links are followed as
 /// long as they stay inside; if one is changed meanwhile, the result is an error and never a directory outside.
-/// What is opened is good for paths below `/proc/self/fd` alone.
+/// The opened directory is good for paths below `/proc/self/fd` alone.
 pub fn make_beneath(directory: &Path, relative: &Path) -> Result<OwnedFd, BeneathError> {
     let root = Root::open(directory).map_err(BeneathError::Io)?;
     root.make_following(relative).map_err(|error| match error {

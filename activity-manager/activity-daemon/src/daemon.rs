@@ -493,7 +493,7 @@ impl Handle {
         self.counts.show(figures, &seen);
     }
 
-    /// What is counted for metrics.
+    /// The counts for metrics.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -503,7 +503,7 @@ impl Handle {
         self.runner.stats()
     }
 
-    /// What is seen of its loop now.
+    /// The pulse of its loop now.
     pub fn pulse(&self) -> Pulse {
         self.runner.pulse()
     }

@@ -6,32 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use activity_core::Effect;
 use machine::Histogram;
 use model::Span;
-use shell::metrics::Figures;
+use shell::metrics::{Figures, MICROSECONDS};
 use shell::quic::BulkCounts;
 use wire::admin::Load;
 use wire::executor::{Ended, Exit, ToExecutor};
 
-/// Microseconds in seconds.
-const MICROSECONDS: f64 = 1e-6;
-
-/// Upper bounds of the times of transfers and commands in microseconds.
-const TIME_BOUNDS: &[u64] = &[
-    1_000,
-    5_000,
-    25_000,
-    100_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    15_000_000,
-    60_000_000,
-    300_000_000,
-    1_800_000_000,
-    7_200_000_000,
-    86_400_000_000,
-];
-
-/// What is counted in this program.
+/// The counts of this program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts(Arc<Counted>);
 
@@ -60,13 +40,13 @@ struct Times {
 impl Default for Times {
     fn default() -> Times {
         Times {
-            commands: Histogram::new(TIME_BOUNDS),
-            fetches: Histogram::new(TIME_BOUNDS),
+            commands: Histogram::of_times(),
+            fetches: Histogram::of_times(),
         }
     }
 }
 
-/// What is seen at the moment of asking.
+/// The state at the moment of asking.
 pub(crate) struct Seen<'a> {
     pub(crate) load: &'a Load,
     pub(crate) store_bytes: u64,

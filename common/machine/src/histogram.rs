@@ -1,5 +1,22 @@
 //! Histograms of whole numbers, for metrics: a core counts into them as it steps, without a clock.
 
+/// Upper bounds of times in microseconds: from a hop on loopback to a day.
+const TIME_BOUNDS: &[u64] = &[
+    1_000,
+    5_000,
+    25_000,
+    100_000,
+    500_000,
+    1_000_000,
+    5_000_000,
+    15_000_000,
+    60_000_000,
+    300_000_000,
+    1_800_000_000,
+    7_200_000_000,
+    86_400_000_000,
+];
+
 /// Counts of values by ascending upper bounds, with their sum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
@@ -17,6 +34,11 @@ impl Histogram {
             counts: vec![0; bounds.len() + 1],
             sum: 0,
         }
+    }
+
+    /// A histogram without values, of microseconds from one thousand to a day.
+    pub fn of_times() -> Histogram {
+        Histogram::new(TIME_BOUNDS)
     }
 
     /// Counts a value.

@@ -53,7 +53,7 @@ pub struct Network {
 }
 
 impl NetworkLink {
-    /// This link and another one, one after the other: data passes through the narrower one.
+    /// The link and another one, one after the other: data passes through the narrower one.
     pub fn and(self, other: NetworkLink) -> NetworkLink {
         NetworkLink {
             bandwidth: self.bandwidth.min(other.bandwidth),

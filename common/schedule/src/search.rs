@@ -65,7 +65,7 @@ const OF_CONTROLLERS: usize = 70;
 const OF_SEVERAL: usize = 20;
 /// So many of a hundred of these are of what lies in a whole group of machines.
 const OF_REGIONS: usize = 30;
-/// So many of a hundred of these exchange two tasks.
+/// Moves of a hundred of these that exchange two tasks.
 const OF_EXCHANGES: usize = 30;
 /// So many of a hundred looks at a task count all ways without it.
 const EXACT: usize = 10;

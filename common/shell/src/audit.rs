@@ -21,7 +21,7 @@ pub struct Audit {
 /// A change that somebody has asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Deed<'a> {
-    /// What was asked for, in a word.
+    /// The request, in a word.
     pub action: &'a str,
     /// By whom: an identity, or `local` for the account of the daemon.
     pub by: &'a str,
@@ -31,7 +31,7 @@ pub struct Deed<'a> {
     pub process: Option<&'a str>,
     /// The owner of that process.
     pub owner: Option<&'a str>,
-    /// What else it is about: a member, a machine, a certificate.
+    /// The other thing that it is about: a member, a machine, a certificate.
     pub subject: Option<&'a str>,
     /// The reason why it was refused; none where it was done.
     pub refusal: Option<&'a str>,

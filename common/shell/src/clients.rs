@@ -185,7 +185,7 @@ impl<I> Drop for Clients<I> {
 pub struct Answers<I>(Arc<Shared<I>>);
 
 impl<I> Answers<I> {
-    /// Where a client is, for the log: its address, `socket`, `inside`, or `gone`.
+    /// The place of a client, for the log: its address, `socket`, `inside`, or `gone`.
     pub fn place(&self, client: u64) -> String {
         let connection = lock(&self.0.places).get(client);
         connection.map_or_else(|| "gone".to_owned(), |connection| connection.place())

@@ -93,11 +93,11 @@ struct State<I> {
     /// The deadline of the own thread's sleep, if it sleeps.
     asleep: Option<Until>,
     n_senders_asleep: usize,
-    /// How often the loop has looked for inputs.
+    /// The number of times that the loop has looked for inputs.
     n_looks: u64,
 }
 
-/// What is seen of a loop at a moment, to compare with a later moment.
+/// The state of a loop at a moment, to compare with a later moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pulse {
     n_looks: u64,
@@ -198,7 +198,7 @@ impl<I> Inbox<I> {
         !self.0.lock().is_closed
     }
 
-    /// What is seen of the loop now.
+    /// The pulse of the loop now.
     pub fn pulse(&self) -> Pulse {
         let state = self.0.lock();
         Pulse {

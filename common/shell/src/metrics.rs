@@ -13,6 +13,9 @@ use machine::Histogram;
 /// The beginning of each metric's name.
 const PREFIX: &str = "xavantes_";
 
+/// The factor from microseconds to seconds, in which metrics have times.
+pub const MICROSECONDS: f64 = 1e-6;
+
 /// Bytes of a request that are read; a usual one has some hundred.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 

@@ -76,7 +76,7 @@ pub trait Service: Sized {
     }
     /// Statistics of the manager's loop.
     fn stats(&self) -> Stats;
-    /// What is seen of the manager's loop now.
+    /// The pulse of the manager's loop now.
     fn pulse(&self) -> Pulse;
     /// Adds metrics beside those of every daemon. Called once a second, where somebody may read them.
     fn figures(&self, _: &mut Figures) {}

@@ -160,7 +160,7 @@ where
         self.counts.stats(self.inbox.len())
     }
 
-    /// What is seen of its loop now.
+    /// The pulse of its loop now.
     pub fn pulse(&self) -> Pulse {
         self.inbox.pulse()
     }

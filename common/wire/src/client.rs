@@ -124,7 +124,7 @@ pub enum Request {
         /// The process.
         #[n(0)]
         process: ProcessId,
-        /// Where the page begins.
+        /// The first one of the page.
         #[n(1)]
         from: PublishedAt,
     },

@@ -32,7 +32,7 @@ impl Asked {
                 let over = if *takes_over { ", taking over" } else { "" };
                 ("create-token", format!("{role}/{name}{over}"))
             }
-            // What was given may be the token itself: the answer has its ID.
+            // The given text may be the token itself: the answer has its ID.
             Request::CancelToken { id: _ } => ("cancel-token", String::new()),
             Request::Renew { .. } => ("renew-certificate", String::new()),
             Request::Revoke { what } => ("revoke-certificate", what.clone()),
@@ -82,7 +82,7 @@ impl Asked {
     }
 }
 
-/// What an answer has issued or changed, as far as it can be told.
+/// The things that an answer has issued or changed, as far as it can be told.
 fn issued(answer: &Result<Response, Refused>) -> Option<String> {
     match answer.as_ref().ok()? {
         Response::Token { text, .. } => {

@@ -6,12 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use group_core::Effect;
 use model::Wall;
 use shell::identity::{Registrar, TokenCounts};
-use shell::metrics::Figures;
+use shell::metrics::{Figures, MICROSECONDS};
 use wire::admin::Node;
 use wire::group::{FromGroup, Owners, owner_name};
-
-/// Microseconds in seconds.
-const MICROSECONDS: f64 = 1e-6;
 
 /// Owners with figures of their own: those who hold most. Each is a series in whatever keeps them.
 const OWNERS_SHOWN_MAX: usize = 50;

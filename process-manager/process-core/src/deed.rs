@@ -32,7 +32,7 @@ pub enum Action {
     Cancel,
     /// A process that has ended is forgotten.
     Forget,
-    /// What activities took is forgotten.
+    /// The history of activities is forgotten.
     ForgetHistory,
 }
 

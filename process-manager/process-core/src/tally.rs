@@ -20,29 +20,12 @@ pub use seen::{Measured, PROCESS_PHASES, SeenMarket};
 
 use ready::Ready;
 
-/// Upper bounds of delays and durations in microseconds: from a hop on loopback to a day.
-const TIME_BOUNDS: &[u64] = &[
-    1_000,
-    5_000,
-    25_000,
-    100_000,
-    500_000,
-    1_000_000,
-    5_000_000,
-    15_000_000,
-    60_000_000,
-    300_000_000,
-    1_800_000_000,
-    7_200_000_000,
-    86_400_000_000,
-];
-
 /// Upper bounds of the real duration of a process in thousandths of the planned one.
 const RATIO_BOUNDS: &[u64] = &[
     500, 700, 800, 900, 950, 1_000, 1_050, 1_100, 1_250, 1_500, 2_000, 4_000,
 ];
 
-/// What has happened since the start.
+/// The events since the start.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Processes that were submitted.
@@ -94,17 +77,17 @@ pub(crate) struct Counter {
 pub struct Verdicts {
     /// The activity is done.
     pub n_completed: u64,
-    /// It failed, and is tried again.
+    /// Failed ones that are tried again.
     pub n_retried: u64,
-    /// It was lost, and is tried again.
+    /// Lost ones that are tried again.
     pub n_lost: u64,
-    /// It was taken back before it started.
+    /// Those taken back before they started.
     pub n_taken_back: u64,
     /// Its inputs were gone.
     pub n_lacking: u64,
-    /// It failed, and its activity with it.
+    /// Failed ones, and their activities with them.
     pub n_faulted: u64,
-    /// It was stopped because the process ends.
+    /// Those stopped because the process ends.
     pub n_stopped: u64,
 }
 
@@ -134,8 +117,8 @@ impl Default for Tally {
             n_reused: 0,
             verdicts: Verdicts::default(),
             faults: [0; FAULTS.len()],
-            start_delays: Histogram::new(TIME_BOUNDS),
-            run_times: Histogram::new(TIME_BOUNDS),
+            start_delays: Histogram::of_times(),
+            run_times: Histogram::of_times(),
             plan_ratios: Histogram::new(RATIO_BOUNDS),
         }
     }
@@ -226,7 +209,7 @@ impl Counter {
             Verdict::Stopped => verdicts.n_stopped += 1,
         }
         match ended.verdict {
-            // It is ready once more.
+            // The activity is ready once more.
             Verdict::Again | Verdict::Moved | Verdict::Lacking(_) => {
                 self.ready.add(id, activity, now);
             }

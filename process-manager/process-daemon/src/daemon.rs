@@ -251,7 +251,7 @@ impl Handle {
         self.runner.stats()
     }
 
-    /// What is seen of its loop now.
+    /// The pulse of its loop now.
     pub fn pulse(&self) -> Pulse {
         self.runner.pulse()
     }

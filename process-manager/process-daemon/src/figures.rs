@@ -4,10 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use machine::Histogram;
 use process_core::{FAULTS, Measured, PROCESS_PHASES};
-use shell::metrics::Figures;
+use shell::metrics::{Figures, MICROSECONDS};
 
-/// Microseconds and thousandths in the units of Prometheus.
-const MICROSECONDS: f64 = 1e-6;
 const PER_MILLE: f64 = 1e-3;
 
 /// Upper bounds of planning times in microseconds: from one activity to a hundred thousand.
@@ -15,7 +13,7 @@ const PLANNING_BOUNDS: &[u64] = &[
     100, 500, 2_000, 10_000, 50_000, 200_000, 1_000_000, 5_000_000, 20_000_000, 60_000_000,
 ];
 
-/// What is counted in this program, and the newest answer of the core.
+/// The counts of this program, and the newest answer of the core.
 #[derive(Debug)]
 pub(crate) struct Board(Mutex<Counted>);
 

@@ -111,7 +111,7 @@ fn a_package_is_installed_and_purged_and_leaves_nothing_but_state() {
         fs::metadata(&state).unwrap().permissions().mode() & 0o777,
         0o711
     );
-    // What a manager would have.
+    // The files that a manager would have.
     fs::create_dir(state.join("gm")).unwrap();
     fs::write(state.join("gm/gm.toml"), "directory = \"state\"\n").unwrap();
     done(dpkg().args(["--purge", "xavantes"]));

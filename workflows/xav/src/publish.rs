@@ -33,7 +33,7 @@ const NAMED_MAX: usize = 4;
 pub(crate) struct Published {
     /// The directory of the definition.
     directory: PathBuf,
-    /// What lies there.
+    /// The things that lie there.
     laid: Vec<(Wanted, Laid)>,
     /// What does not, and why.
     wrong: Vec<String>,
@@ -219,7 +219,7 @@ impl Published {
         lines.collect()
     }
 
-    /// What lies beside the definition, for programs.
+    /// The results beside the definition, for programs.
     pub(crate) fn json(&self) -> Json {
         let all = self.laid.iter().map(|(wanted, laid)| {
             json!({

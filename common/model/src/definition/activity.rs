@@ -71,7 +71,7 @@ pub struct Activity {
     /// The software that it runs with; that of all activities where nothing is said.
     #[n(18)]
     pub activation: Option<Activation>,
-    /// What it takes of named limits from the moment that it is sent until its end is recorded: limits of
+    /// The units of named limits that it takes, from the moment that it is sent until its end is recorded: limits of
     /// its process, or else of its process manager. Nothing is said where it takes none.
     #[n(19)]
     pub limits: Option<Vec<(String, u32)>>,
@@ -215,7 +215,7 @@ pub enum RetryOn {
     /// It ran longer than its `timeout`.
     #[n(2)]
     Timeout,
-    /// It used more than its `memory`.
+    /// Memory beyond its `memory`.
     #[n(3)]
     OutOfMemory,
     /// Any exit status but 0, and any signal.
@@ -262,7 +262,7 @@ impl Default for Retry {
 }
 
 impl Activity {
-    /// What it takes of named limits.
+    /// The units of named limits that it takes.
     pub fn used_limits(&self) -> &[(String, u32)] {
         self.limits.as_deref().unwrap_or_default()
     }

@@ -125,6 +125,20 @@ impl Node {
         }
     }
 
+    /// The for-each, or none where the node is something else.
+    pub fn for_each(&self) -> Option<&ForEach> {
+        match &self.kind {
+            NodeKind::ForEach(each) => Some(each),
+            NodeKind::Sequence(_)
+            | NodeKind::Parallel { .. }
+            | NodeKind::If { .. }
+            | NodeKind::Repeat(_)
+            | NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty => None,
+        }
+    }
+
     /// The children of a controller, none of a leaf.
     pub fn children(&self) -> &[NodeId] {
         match &self.kind {

@@ -61,7 +61,7 @@ impl Draft {
         self.publish.as_deref().unwrap_or_default()
     }
 
-    /// What each activity publishes, and with no activity the process: names of outputs with their paths.
+    /// The results of each activity, and with no activity those of the process: names of outputs with their paths.
     pub fn published_by_node(&self) -> BTreeMap<Option<NodeId>, Vec<(&str, &Template)>> {
         let mut by_node: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for publish in self.published() {

@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Where the client is, for the log.
+    /// The place of the client, for the log.
     pub(super) fn place(&self) -> String {
         match (&self.origin, self.address) {
             (Origin::Inside, _) => "inside".to_owned(),

@@ -80,7 +80,7 @@ fn nothing_is_taken_after_the_end() {
 fn a_loop_that_is_idle_or_looks_for_inputs_goes_on_and_another_does_not() {
     let (inbox, mut receiver) = inbox();
     take(&mut receiver, 3, Until::Awake);
-    // It runs a step, and does not look for inputs meanwhile.
+    // The loop runs a step, and does not look for inputs meanwhile.
     let in_step = inbox.pulse();
     assert!(!inbox.pulse().goes_on_since(in_step));
     receiver.leave(WaitCondition {

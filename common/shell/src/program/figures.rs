@@ -6,12 +6,10 @@ use std::path::Path;
 use model::Role;
 
 use super::Service;
-use crate::metrics::Figures;
+use crate::metrics::{Figures, MICROSECONDS};
 use crate::quic::LinkCounts;
 use crate::runner::Stats;
 
-/// Microseconds and bytes in the units of Prometheus.
-const MICROSECONDS: f64 = 1e-6;
 const BYTES: f64 = 1.0;
 
 /// All metrics of a daemon with this state directory.

@@ -137,7 +137,7 @@ pub struct LinkCounts {
     pub n_links: usize,
     /// The same, by the role of the peer.
     pub by_role: BTreeMap<Role, usize>,
-    /// When the own certificate ends.
+    /// The end of the own certificate.
     pub certificate_until: Wall,
     /// Connections that have not greeted yet, and those of peers that want to join.
     pub n_greetings: usize,
@@ -171,7 +171,7 @@ pub(super) struct Present {
     pub(super) revocations: Arc<Revocations>,
     pub(super) me: Identity,
     pub(super) hello: Hello,
-    /// When the own certificate ends.
+    /// The end of the own certificate.
     until: Wall,
 }
 

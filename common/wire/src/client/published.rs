@@ -20,7 +20,7 @@ pub struct PublishedPage {
     /// Its files, in the order of the definition, and then of the items.
     #[n(0)]
     pub files: Vec<PublishedFile>,
-    /// Where the next page begins; none after the last one.
+    /// The first one of the next page; none after the last one.
     #[n(1)]
     pub next: Option<PublishedAt>,
 }

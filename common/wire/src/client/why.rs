@@ -119,7 +119,7 @@ pub enum Reason {
         #[n(4)]
         n_others: u32,
     },
-    /// It failed before and is tried again, or was until it had no more tries.
+    /// The activity failed before and is tried again, or was until it had no more tries.
     #[n(13)]
     Tries {
         /// Tries that failed.
@@ -128,7 +128,7 @@ pub enum Reason {
         /// Tries that it has in all.
         #[n(1)]
         most: u32,
-        /// How the tries that are remembered ended, at most [`REASONS_MAX`], the first one first.
+        /// The ends of the tries that are remembered, at most [`REASONS_MAX`], the first one first.
         #[n(2)]
         ends: Vec<String>,
         /// The memory of the next try, or of the one that is out, where it grows.

@@ -2,7 +2,7 @@
 //! belongs to a process, by its definition, or to this manager, for all its processes that have none of that
 //! name.
 //!
-//! What is taken follows from the attempts that are recorded as sent and not as ended, so it is known after a
+//! The units taken follow from the attempts that are recorded as sent and not as ended, so it is known after a
 //! restart too. Plans count on no limit: what has no room waits where it is planned.
 
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ pub(super) struct LimitRoom<'a, 's> {
     chosen: RefCell<Chosen<'a>>,
 }
 
-/// What the activities hold or wait for that were looked at so far.
+/// The units that activities hold or wait for, of those that were looked at so far.
 #[derive(Default)]
 struct Chosen<'a> {
     /// Units of each limit that are taken, those of attempts that are out included.

@@ -45,7 +45,7 @@ pub(super) struct Masks {
 }
 
 impl Activities {
-    /// So many nodes of which nothing is known.
+    /// Nodes of which nothing is known, so many.
     pub(crate) fn new(len: usize) -> Activities {
         let mut all = Activities::default();
         all.grow(len);

@@ -42,7 +42,7 @@ pub struct ActivityState {
 const _: () = assert!(size_of::<ActivityState>() <= 64);
 
 impl ActivityState {
-    /// What is left of an activity of an iteration that ended long ago.
+    /// The rest of an activity of an iteration that ended long ago.
     pub(super) const fn folded(phase: ActivityPhase) -> ActivityState {
         ActivityState {
             phase,

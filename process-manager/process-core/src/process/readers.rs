@@ -185,7 +185,7 @@ impl Process {
             }
         }
         let published = self.definition.draft().published().iter();
-        // What is published is fetched when the process has ended, of each item and iteration.
+        // Published files are fetched when the process has ended, of each item and iteration.
         readers
             .all
             .extend(published.filter_map(|publish| publish.of.activity()));

@@ -15,10 +15,10 @@ pub const PROCESS_PHASES: [&str; 7] = [
     "held",
 ];
 
-/// What a process manager tells of itself.
+/// The figures that a process manager tells of itself.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What has happened since the start.
+    /// The events since the start.
     pub tally: Tally,
     /// Processes, in the order of [`PROCESS_PHASES`].
     pub processes: [u64; PROCESS_PHASES.len()],

@@ -1,4 +1,4 @@
-//! What the audit log is told.
+//! The deeds that the audit log is told.
 
 use model::{Identity, Role, SubmitKey};
 

@@ -154,7 +154,7 @@ proptest! {
         let keys = [SubmitKey(1), SubmitKey(2)];
         bench.submit_as(submission(keys[0], side_by_side(&one, own)));
         bench.submit_as(submission(keys[1], side_by_side(&other, None)));
-        // What is left ends in turn after the drawn moves.
+        // The remaining ones end in turn after the drawn moves.
         let moves = moves.into_iter().chain(std::iter::repeat_n(0, 20));
         for (number, pick) in moves.enumerate() {
             let units = [units_out(&bench, keys[0], &one), units_out(&bench, keys[1], &other)];

@@ -61,7 +61,7 @@ fn memory_grows_with_each_try_that_exceeded_it_up_to_that_of_the_machine() {
     });
     bench.submit(draft);
     for (number, end) in ends.into_iter().enumerate() {
-        // What is recorded of the tries before is enough.
+        // The record of the tries before is enough.
         if number == 2 {
             bench.restart();
         }

@@ -26,7 +26,7 @@ fn open_tokens_are_listed_and_a_cancelled_one_admits_nobody_also_after_a_kill() 
     );
     let maker = listed[0]["made_by"].as_str().unwrap();
     assert!(maker.starts_with("xav://grid/main/admin/"), "{maker}");
-    // What is shown is not enough to join.
+    // The shown ID is not enough to join.
     let shown = yard
         .xav(&["token", "list", "--grid", "lab"])
         .expect(0)

@@ -23,7 +23,7 @@ fn document(name: &str) -> String {
     fs::read_to_string(root.join(name)).unwrap()
 }
 
-/// What all daemons serve, which fits the rules of Prometheus.
+/// The metrics of all daemons, which fit the rules of Prometheus.
 fn served(world: &World) -> BTreeMap<&'static str, Exposition> {
     let one = |(role, word)| {
         let text = world.metrics_of(role);
@@ -169,7 +169,7 @@ fn the_daemons_serve_what_the_document_and_the_alerts_name_and_count_what_is_don
     let names: BTreeSet<&String> = seen.keys().map(|(_, name)| name).collect();
     assert!(names.len() >= 40, "{}", names.len());
 
-    // So do the alerts, with labels that are served.
+    // The alerts do so too, with labels that are served.
     let alerts = document("packaging/alerts.yaml");
     let mut named = BTreeSet::new();
     for word in alerts.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {

@@ -380,7 +380,7 @@ impl World {
         self.ams[index].home.join("state")
     }
 
-    /// What the daemon of a role serves to Prometheus.
+    /// The metrics that the daemon of a role serves to Prometheus.
     pub(super) fn metrics_of(&self, role: Role) -> String {
         let home = self.state_of(role).parent().unwrap().to_owned();
         let config = fs::read_to_string(home.join("config.toml")).unwrap();

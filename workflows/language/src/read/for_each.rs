@@ -245,14 +245,5 @@ impl Bodies {
 
 /// The for-each that a node is.
 pub(super) fn for_each(draft: &Draft, id: NodeId) -> Option<&ForEach> {
-    match &draft.nodes[id.index()].kind {
-        NodeKind::ForEach(each) => Some(each),
-        NodeKind::Sequence(_)
-        | NodeKind::Parallel { .. }
-        | NodeKind::If { .. }
-        | NodeKind::Repeat(_)
-        | NodeKind::Activity(_)
-        | NodeKind::Assign(_)
-        | NodeKind::Empty => None,
-    }
+    draft.nodes[id.index()].for_each()
 }

@@ -129,7 +129,7 @@ pub(super) fn backup(arguments: &Backup) -> Outcome {
     };
     let mut paths = Vec::new();
     collect(&manager.home, left_out, 0, &mut paths)?;
-    // What is written later is copied later, where the manager runs: a token that is used up while the copy
+    // Files that are written later are copied later, where the manager runs: a token that is used up while the copy
     // is made has its certificate in it.
     paths.sort_by_key(|path| {
         (

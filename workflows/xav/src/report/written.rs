@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Activity, ActivityId, Capture, Command, Definition, NodeId, NodeKind, Source, Stdin};
+use model::{Activity, ActivityId, Capture, Command, Definition, NodeId, Source, Stdin};
 
 use super::escape::visible;
 
@@ -120,20 +120,10 @@ fn source(definition: &Definition, source: Source, gathers: &str) -> String {
             let output = node.activity()?.outputs.get(output as usize)?;
             Some(format!("{}{gathers}.{}", node.name, output.name))
         }),
-        Source::Item(body) => {
-            definition
-                .parent(body)
-                .and_then(|each| match &draft.nodes.get(each.index())?.kind {
-                    NodeKind::ForEach(each) => Some(each.item.clone()),
-                    NodeKind::Sequence(_)
-                    | NodeKind::Parallel { .. }
-                    | NodeKind::If { .. }
-                    | NodeKind::Repeat(_)
-                    | NodeKind::Activity(_)
-                    | NodeKind::Assign(_)
-                    | NodeKind::Empty => None,
-                })
-        }
+        Source::Item(body) => definition.parent(body).and_then(|each| {
+            let each = draft.nodes.get(each.index())?.for_each()?;
+            Some(each.item.clone())
+        }),
     };
     named.unwrap_or_default()
 }

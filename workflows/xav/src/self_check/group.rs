@@ -10,7 +10,7 @@ use super::Finding;
 use crate::failure::{Failure, chain};
 use crate::grid_admin::{self, Of};
 
-/// How far a clock may be off: machines report each four seconds, and nothing depends on less.
+/// The time by which a clock may be off: machines report each four seconds, and nothing depends on less.
 const CLOCK_MARGIN: Span = Span::from_secs(30);
 
 pub(super) const SET_CLOCK: &str =

@@ -87,12 +87,12 @@ pub struct Rescheduled {
     /// ...and that it takes by the new plan.
     #[n(5)]
     pub after: Span,
-    /// What it was that is not as planned.
+    /// The thing that is not as planned.
     #[cbor(n(6), default)]
     pub cause: Cause,
 }
 
-/// What of a machine is not as planned.
+/// The property of a machine that is not as planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub enum Cause {
     /// The time that activities take there.
