@@ -17,6 +17,7 @@ pub(crate) mod items;
 pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod readers;
+pub(crate) mod ready;
 pub(crate) mod recompute;
 pub(crate) mod slots;
 pub(crate) mod variables;

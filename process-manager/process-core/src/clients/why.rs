@@ -278,10 +278,7 @@ fn ready(process: &Process, activity: ActivityId, seen: Seen<'_>) -> Reason {
         return Reason::Machines(waiting_for.unwrap_or_else(|| NO_PLAN.to_owned()));
     };
     let queue = process.index.ready.get(&entry.map(|entry| entry.resource));
-    let n_before = queue.map_or(0, |queue| {
-        let before = queue.iter().take_while(|turn| turn.activity != activity);
-        before.count() as u32
-    });
+    let n_before = queue.map_or(0, |queue| queue.n_before(activity) as u32);
     Reason::Queue {
         resource,
         n_before,

@@ -69,14 +69,14 @@ impl Attempts {
             if slots == 0 || n_out >= window {
                 continue;
             }
+            let may_go = |activity| {
+                known.fits_grants(activity, resource)
+                    && !known.awaits_recomputation(activity)
+                    && !grid.files.holds_back(id, activity)
+                    && !grid.market.holds_back(known, activity)
+            };
             let next = queue
-                .iter()
-                .map(|turn| turn.activity)
-                .filter(|&activity| known.fits_grants(activity, resource))
-                .filter(|&activity| !known.awaits_recomputation(activity))
-                .filter(|&activity| !grid.files.holds_back(id, activity))
-                .filter(|&activity| !grid.market.holds_back(known, activity))
-                .filter(|&activity| room.admits(activity))
+                .in_turn(may_go, |activity| room.admits(activity))
                 .take(window - n_out)
                 .enumerate();
             let mut is_full = false;

@@ -299,7 +299,7 @@ impl Market {
 fn waiting(known: &Process) -> impl Iterator<Item = model::ActivityId> {
     let queues = known.index.ready.iter();
     let planned = queues.filter(|(place, _)| place.is_some());
-    planned.flat_map(|(_, queue)| queue.iter().map(|turn| turn.activity))
+    planned.flat_map(|(_, queue)| queue.activities())
 }
 
 /// Returns true if activities that are ready keep the slots of their process busy for long.

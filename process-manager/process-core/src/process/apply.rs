@@ -3,6 +3,7 @@
 use model::{ActivityId, Fault, Plan, ResourceId, Span, Value, Wall};
 
 use crate::process::details::Recalled;
+use crate::process::ready::ReadyQueue;
 use crate::process::{Process, RESCHEDULED_MAX};
 use crate::record::{
     ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Rescheduled, Reused,
@@ -101,8 +102,8 @@ impl Process {
             self.name_machine(*resource, name);
         }
         let ready = std::mem::take(&mut self.index.ready);
-        for turn in ready.into_values().flatten() {
-            self.queue(turn.activity);
+        for activity in ready.values().flat_map(ReadyQueue::activities) {
+            self.queue(activity);
         }
     }
 

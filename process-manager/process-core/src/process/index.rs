@@ -1,6 +1,5 @@
 //! Indexes over the state of a process: queues and counts, rebuilt after a restart.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
@@ -11,6 +10,7 @@ use crate::process::Process;
 use crate::process::drafted::Drafted;
 use crate::process::folding::Folds;
 use crate::process::readers::Readers;
+use crate::process::ready::{ReadyQueue, Turn};
 use crate::process::slots::NeededSlots;
 use crate::record::ActivityPhase;
 
@@ -19,7 +19,7 @@ use crate::record::ActivityPhase;
 pub(crate) struct Index {
     /// Ready activities, by planned machine and in the order in which they are sent; under `None` if
     /// there is no plan.
-    pub(crate) ready: BTreeMap<Option<ResourceId>, BTreeSet<Turn>>,
+    pub(crate) ready: BTreeMap<Option<ResourceId>, ReadyQueue>,
     /// Attempts that are out, with their machines. An activity may have several.
     out: BTreeMap<(ActivityId, u32), ResourceId>,
     /// The same, by machine.
@@ -59,15 +59,6 @@ pub(crate) struct Index {
     pub(crate) slots: NeededSlots,
     /// The most cores that an activity wants.
     cores_max: u32,
-}
-
-/// The turn of a ready activity among those of its machine: the greater priority first, then the
-/// earlier planned start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Turn {
-    priority: Reverse<i32>,
-    start: Span,
-    pub(crate) activity: ActivityId,
 }
 
 /// Activities that may be cache hits, in the order in which they became ready. The list only grows
@@ -212,17 +203,16 @@ impl Process {
         };
         let declared = self.definition().activity_as_written(activity);
         let priority = declared.and_then(|declared| declared.priority);
-        let turn = Turn {
-            priority: Reverse(priority.unwrap_or_default()),
-            start,
-            activity,
-        };
+        let turn = Turn::new(priority.unwrap_or_default(), start, activity);
         (resource, turn)
     }
 
     pub(crate) fn queue(&mut self, activity: ActivityId) {
         let (resource, turn) = self.turn(activity);
-        self.index.ready.entry(resource).or_default().insert(turn);
+        let declared = self.definition.activity_as_written(activity);
+        let limits = declared.map_or(&[][..], |declared| declared.used_limits());
+        let queue = self.index.ready.entry(resource).or_default();
+        queue.insert(limits, turn);
     }
 
     /// Returns true if an activity is ready that the plan in force does not know.
@@ -233,7 +223,11 @@ impl Process {
     fn unqueue(&mut self, activity: ActivityId) {
         let (resource, turn) = self.turn(activity);
         if let Some(queue) = self.index.ready.get_mut(&resource) {
-            queue.remove(&turn);
+            let declared = self.definition.activity_as_written(activity);
+            queue.remove(
+                declared.map_or(&[][..], |declared| declared.used_limits()),
+                &turn,
+            );
             if queue.is_empty() {
                 self.index.ready.remove(&resource);
             }
@@ -392,8 +386,8 @@ impl Process {
         let granted = self.granted(resource);
         let may_have = granted < self.index.cores_max.min(self.index.slots.of(resource));
         let ready = self.index.ready.get(&Some(resource)).filter(|_| may_have);
-        let mut ready = ready.into_iter().flatten();
-        ready.any(|turn| self.cores(turn.activity) > granted)
+        let mut ready = ready.into_iter().flat_map(ReadyQueue::activities);
+        ready.any(|activity| self.cores(activity) > granted)
     }
 
     /// Returns true if an activity has not ended, or is to be made again.

@@ -6,6 +6,7 @@ use minicbor::{Decode, Encode};
 use model::{ActivityId, Artifact, AttemptId, ResourceId, Source};
 
 use crate::process::Process;
+use crate::process::ready::ReadyQueue;
 use crate::record;
 use crate::record::{ActivityPhase, Ended, PastAttempt, Phase, Verdict};
 
@@ -275,9 +276,9 @@ impl Process {
 
     /// The ready activities that read the outputs of `maker`, which will not be recomputed.
     pub(crate) fn waiting_for(&self, maker: ActivityId) -> Vec<ActivityId> {
-        let ready = self.index.ready.values().flatten();
+        let ready = self.index.ready.values();
         ready
-            .map(|turn| turn.activity)
+            .flat_map(ReadyQueue::activities)
             .filter(|&activity| self.makers(activity).any(|one| one == maker))
             .filter(|&activity| self.activity(activity).phase == ActivityPhase::Ready)
             .collect()
