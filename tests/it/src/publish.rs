@@ -195,6 +195,41 @@ fn a_path_made_of_values_leads_nowhere_else_and_replaces_nothing_that_was_given(
 }
 
 #[test]
+fn the_definition_itself_is_not_replaced_by_a_file_or_a_directory() {
+    let sandbox = Sandbox::new();
+    let text = "xavantes: 1\nname: own\ninputs: { file: string, directory: string }\nbody:\n  activity: a\n  \
+                run: { shell: 'echo x > o; mkdir d; echo y > d/own.yaml' }\n  outputs: { o: o, d: d/ }\n  \
+                publish: { o: \"${ inputs.file }\", d: \"${ inputs.directory }\" }\n";
+    fs::create_dir(sandbox.path("project")).unwrap();
+    sandbox.file("project/own.yaml", text);
+    let run = |file: &str, directory: &str| {
+        let inputs = [format!("file={file}"), format!("directory={directory}")];
+        sandbox.xav(&[
+            "run",
+            "project/own.yaml",
+            "-i",
+            &inputs[0],
+            "-i",
+            &inputs[1],
+        ])
+    };
+    run("own.yaml", "d")
+        .expect(1)
+        .says("`own.yaml` is a file that the process was given: publish under another path");
+    let below = run("o", ".");
+    assert_eq!(below.status, Some(1), "{below:?}");
+    assert_eq!(
+        fs::read_to_string(sandbox.path("project/own.yaml")).unwrap(),
+        text
+    );
+    run("o", "d").expect(0);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("project/d/own.yaml")).unwrap(),
+        "y\n"
+    );
+}
+
+#[test]
 fn two_items_of_one_path_are_told_and_neither_is_laid() {
     let sandbox = project();
     fs::create_dir(sandbox.path("project/more")).unwrap();

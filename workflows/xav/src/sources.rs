@@ -38,6 +38,9 @@ pub(crate) struct Sources {
     pub(crate) directory: PathBuf,
     /// The stamp of the definition's own file; none if it was no file.
     definition: Option<Stamp>,
+    /// The definition's own file, where it was one.
+    #[serde(default)]
+    file: Option<PathBuf>,
     /// The inputs that were given by paths.
     given: Vec<Given>,
     /// Each file and directory that was taken, by its path.
@@ -81,6 +84,7 @@ impl Sources {
             form: FORM,
             directory: directory.to_owned(),
             definition: Stamp::of(file),
+            file: std::path::absolute(file).ok(),
             ..Sources::default()
         };
         sources.give(arguments, declared);
@@ -93,6 +97,7 @@ impl Sources {
             form: FORM,
             directory: directory.to_owned(),
             definition: Stamp::of(file),
+            file: std::path::absolute(file).ok(),
             ..self
         }
     }
@@ -137,6 +142,11 @@ impl Sources {
             texts.map(|text| format!("{}={text}", given.input))
         });
         arguments.collect()
+    }
+
+    /// The definition's own file.
+    pub(crate) fn definition_file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// The files and directories that the process was given.

@@ -16,6 +16,9 @@ use crate::files_beside::opened;
 use crate::inputs::reason;
 use crate::sources::Sources;
 
+/// Files that are looked at in a directory before another one is published there.
+const ENTRIES_MAX: usize = 1_000_000;
+
 /// The directory of a definition, and what in it is never replaced.
 pub(super) struct Project {
     directory: PathBuf,
@@ -67,7 +70,8 @@ impl Project {
             .files
             .iter()
             .map(|file| directory.join(file));
-        let given = sources.given().map(Path::to_owned).chain(beside);
+        let own = sources.definition_file();
+        let given = sources.given().chain(own).map(Path::to_owned).chain(beside);
         let given = given.filter_map(|path| {
             let metadata = fs::metadata(path).ok()?;
             metadata
@@ -121,6 +125,7 @@ impl Project {
         let cannot = |failure: Failure| format!("`{}`: {}", wanted.path, failure.message);
         if wanted.artifact.kind == ArtifactKind::Directory {
             let directory = self.make(path, &wanted.path)?;
+            self.may_fill(&place(&directory), &wanted.path)?;
             write(wanted.artifact, &place(&directory)).map_err(cannot)?;
             return Ok(Laid::New);
         }
@@ -143,6 +148,36 @@ impl Project {
             BeneathError::NotAFile => format!("`{shown}`: there is no directory"),
             BeneathError::Io(error) => format!("`{shown}`: {}", reason(&error)),
         })
+    }
+
+    /// Checks that no file below a directory is one that the process was given: what is published there could
+    /// replace it.
+    fn may_fill(&self, directory: &Path, shown: &str) -> Result<(), String> {
+        let mut open = vec![directory.to_owned()];
+        let mut n_seen = 0_usize;
+        while let Some(directory) = open.pop() {
+            let listed = fs::read_dir(&directory);
+            let listed = listed.map_err(|error| format!("`{shown}`: {}", reason(&error)))?;
+            for entry in listed.flatten() {
+                n_seen += 1;
+                if n_seen > ENTRIES_MAX {
+                    return Err(format!("`{shown}` has more than {ENTRIES_MAX} files in it"));
+                }
+                let Ok(there) = fs::symlink_metadata(entry.path()) else {
+                    continue;
+                };
+                if there.is_dir() {
+                    open.push(entry.path());
+                } else if self.given.contains(&(there.dev(), there.ino())) {
+                    let name = entry.file_name();
+                    return Err(format!(
+                        "`{shown}` has `{}`, a file that the process was given, in it: publish under another path",
+                        name.display()
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks that nothing is replaced but a file, and none that the process was given.
