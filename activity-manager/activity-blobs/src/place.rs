@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Artifact, ArtifactKind, Hash};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::beneath::{Failed, Root};
@@ -296,12 +296,37 @@ impl Inner {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let draft = format!(".xavantes-{}-{number}", std::process::id());
-        if let Laid::Damaged = self.copy(blob, &directory, &draft, mode)? {
+        if let Laid::Damaged = self.copy_aside(blob, &directory, &draft, mode)? {
             return Ok(Laid::Damaged);
         }
         rustix::fs::renameat(&directory, &draft, &directory, name).inspect_err(|_| {
             let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
         })?;
+        Ok(Laid::Sound)
+    }
+
+    /// Makes a copy that has no name until it is whole, where the file system can do that: whoever is killed
+    /// meanwhile leaves nothing.
+    fn copy_aside(
+        &self,
+        blob: &Blob,
+        directory: impl AsFd,
+        name: &str,
+        mode: Mode,
+    ) -> io::Result<Laid> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&directory, ".", flags, mode) {
+            Ok(file) => File::from(file),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                return self.copy(blob, directory, name, mode);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Laid::Damaged = self.copy_into(blob, &file)? {
+            return Ok(Laid::Damaged);
+        }
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(Laid::Sound)
     }
 
