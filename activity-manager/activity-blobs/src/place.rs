@@ -326,8 +326,11 @@ impl Inner {
             return Ok(Laid::Damaged);
         }
         let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-        rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)?;
-        Ok(Laid::Sound)
+        match rustix::fs::linkat(CWD, unnamed, &directory, name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => Ok(Laid::Sound),
+            // Without /proc, or where a file without a name may not get one.
+            Err(_) => self.copy(blob, directory, name, mode),
+        }
     }
 
     fn copy(&self, blob: &Blob, directory: impl AsFd, name: &str, mode: Mode) -> io::Result<Laid> {

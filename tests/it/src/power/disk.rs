@@ -352,6 +352,8 @@ struct Names {
     entries: BTreeMap<Inode, BTreeMap<String, Inode>>,
     /// The inode that last had a name: `strace` may show a descriptor by a name that has just changed.
     before: BTreeMap<PathBuf, Inode>,
+    /// The files that have no name yet, by their descriptors.
+    unnamed: BTreeMap<u64, Inode>,
     /// The next write position of each file.
     positions: BTreeMap<Inode, u64>,
     /// The read position of each file that is being copied.
@@ -374,6 +376,7 @@ impl Names {
             umask: umask(),
             entries: BTreeMap::new(),
             before: BTreeMap::new(),
+            unnamed: BTreeMap::new(),
             positions: BTreeMap::new(),
             read: BTreeMap::new(),
             contents: BTreeMap::new(),
@@ -423,6 +426,17 @@ impl Names {
                 self.positions.insert(inode, at);
                 what
             }
+            Call::Unnamed {
+                descriptor,
+                path,
+                mode,
+            } => {
+                self.place(path)?;
+                let inode = self.make(Kind::File, *mode);
+                self.unnamed.insert(*descriptor, inode);
+                self.before.insert(path.clone(), inode);
+                return None;
+            }
             Call::Write { path, at, bytes } => {
                 let inode = self.known(path)?;
                 let start = at.unwrap_or(self.positions.get(&inode).copied().unwrap_or(0));
@@ -468,6 +482,11 @@ impl Names {
             }
             Call::Link { from, to } => {
                 let inode = self.known(from)?;
+                let (directory, name) = self.place(to)?;
+                vec![What::Entries(vec![(directory, name, Some(inode))])]
+            }
+            Call::LinkDescriptor { descriptor, to } => {
+                let inode = self.unnamed.remove(descriptor)?;
                 let (directory, name) = self.place(to)?;
                 vec![What::Entries(vec![(directory, name, Some(inode))])]
             }

@@ -37,6 +37,12 @@ pub(super) enum Call {
         appends: bool,
         mode: u32,
     },
+    /// A file without a name, told by its descriptor until it gets one.
+    Unnamed {
+        descriptor: u64,
+        path: PathBuf,
+        mode: u32,
+    },
     /// At the position of the file where none is named.
     Write {
         path: PathBuf,
@@ -74,6 +80,11 @@ pub(super) enum Call {
     },
     Link {
         from: PathBuf,
+        to: PathBuf,
+    },
+    /// The file without a name gets one.
+    LinkDescriptor {
+        descriptor: u64,
         to: PathBuf,
     },
     Symlink {
@@ -203,13 +214,22 @@ fn understand(line: &str) -> Option<Call> {
             } else {
                 argument(at + 1)
             };
+            // The result tells the real path, whatever links were followed.
+            let path = described(result)?;
+            let mode = octal(arguments.last().copied().unwrap_or_default());
+            if flags.contains("O_TMPFILE") {
+                return Some(Call::Unnamed {
+                    descriptor: self::number(result),
+                    path,
+                    mode,
+                });
+            }
             Call::Open {
-                // The result tells the real path, whatever links were followed.
-                path: described(result)?,
+                path,
                 creates: flags.contains("O_CREAT"),
                 truncates: flags.contains("O_TRUNC"),
                 appends: flags.contains("O_APPEND"),
-                mode: octal(arguments.last().copied().unwrap_or_default()),
+                mode,
             }
         }
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" => {
@@ -277,10 +297,16 @@ fn understand(line: &str) -> Option<Call> {
             from: alone(0)?,
             to: alone(1)?,
         },
-        "linkat" => Call::Link {
-            from: beneath(0)?,
-            to: beneath(2)?,
-        },
+        "linkat" => {
+            let (from, to) = (beneath(0)?, beneath(2)?);
+            match from.strip_prefix("/proc/self/fd") {
+                Ok(descriptor) => Call::LinkDescriptor {
+                    descriptor: self::number(descriptor.to_str()?),
+                    to,
+                },
+                Err(_) => Call::Link { from, to },
+            }
+        }
         "symlink" => Call::Symlink {
             target: string(argument(0)),
             path: alone(1)?,
