@@ -237,6 +237,50 @@ fn what_another_iteration_may_read_stays_while_the_body_goes_on() {
 }
 
 #[test]
+fn what_is_read_in_each_iteration_stays_until_the_loop_has_ended() {
+    // `s(v a w(s(c e)))`: `a` reads what `v` has said, once, before the loop.
+    let mut v = leaf("v");
+    edit(&mut v, |activity| {
+        activity.stdout = Some(model::Capture {
+            variable: 0,
+            parse: model::Parse::Text,
+        });
+    });
+    let mut a = maker("a", &[]);
+    edit(&mut a, |activity| {
+        activity.command = Command::List(vec![Template("${said}".to_owned())]);
+    });
+    let again = model::Repeat {
+        test: Test::While,
+        condition: Expression("at < 3".to_owned()),
+        index: Some("at".to_owned()),
+        max_iterations: Some(5),
+        children: ids(&[4]),
+    };
+    let mut draft = draft(vec![
+        controller(NodeKind::Sequence(ids(&[1, 2, 3]))),
+        v,
+        a,
+        controller(NodeKind::Repeat(Box::new(again))),
+        controller(NodeKind::Sequence(ids(&[5, 6]))),
+        maker("c", &[2]),
+        leaf("e"),
+    ]);
+    draft.variables = vec![model::Variable {
+        of: None,
+        name: "said".to_owned(),
+        kind: model::Type::Text,
+        initial: Value::Null,
+    }];
+    let mut bench = Bench::new(well);
+    bench.submit(dropping(draft));
+    let end = bench.end_line();
+    assert!(end.starts_with("completed"), "{end}");
+    // Nobody reads what `c` makes, nodes 5, 8 and 11. `a` goes with the last iteration, which ends with `e`.
+    assert_eq!(bench.discarded, [(3, 5), (5, 8), (7, 11), (8, 2)]);
+}
+
+#[test]
 fn a_later_run_does_not_make_again_what_nobody_needs() {
     // The third one failed, and its command is another one in the second run.
     let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {

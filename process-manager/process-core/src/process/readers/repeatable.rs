@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Activity, Command, Draft, NodeId, NodeKind, Stdin, Template, Value};
+use model::{Activity, Command, Draft, Node, NodeId, NodeKind, Stdin, Template, Value};
 
 /// The activities that cannot: those that run at most once, and those that read a variable whose value may
 /// have changed since.
@@ -39,10 +39,10 @@ fn changing(draft: &Draft) -> BTreeSet<&str> {
             *counted += n;
         }
     };
-    let has_bodies = draft.nodes.iter().any(|node| node.kind.has_bodies());
-    // Whoever writes in a body may do so again.
-    let each = if has_bodies { 2 } else { 1 };
-    for node in &draft.nodes {
+    let in_bodies = in_bodies(draft);
+    for (id, node) in (0..).map(NodeId).zip(&draft.nodes) {
+        // Whoever writes in a body may do so again.
+        let each = if in_bodies.contains(&id) { 2 } else { 1 };
         match &node.kind {
             NodeKind::Activity(activity) => {
                 let captures = [activity.stdout, activity.stderr].into_iter().flatten();
@@ -65,6 +65,21 @@ fn changing(draft: &Draft) -> BTreeSet<&str> {
     changing
         .map(|(variable, _)| variable.name.as_str())
         .collect()
+}
+
+/// The nodes of the bodies of all controllers that may run theirs more than once.
+fn in_bodies(draft: &Draft) -> BTreeSet<NodeId> {
+    let controllers = draft.nodes.iter().filter(|node| node.kind.has_bodies());
+    let mut open: Vec<NodeId> = controllers.flat_map(Node::children).copied().collect();
+    let mut found = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if found.insert(id)
+            && let Some(node) = draft.nodes.get(id.index())
+        {
+            open.extend(node.children());
+        }
+    }
+    found
 }
 
 /// Returns true if an expression of a command has a variable's name in it; it may also be the name of
