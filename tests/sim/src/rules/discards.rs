@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{AttemptId, ProcessId};
+use model::{ActivityId, AttemptId, ProcessId};
 use process_core::{Event, Stream};
 use simulator::Seen;
 use wire::client::Phase;
@@ -16,6 +16,11 @@ use crate::known::Known;
 pub(super) struct Discards {
     /// Process managers that began another epoch. What they have asked before is not known.
     restarted: BTreeSet<ProcessId>,
+    /// Activities whose copy is recorded.
+    copied: BTreeSet<(ProcessId, ActivityId)>,
+    /// Activities of which a machine may have made a copy, and the process manager died before it recorded that.
+    /// Another machine may be asked then, and the first one evicts its copy when it needs the place.
+    uncertain: BTreeSet<(ProcessId, ActivityId)>,
 }
 
 impl Rule for Discards {
@@ -32,7 +37,8 @@ impl Rule for Discards {
                     process.is_some_and(|process| process.closed == Some(Phase::Completed));
                 let maker = (*id, *activity);
                 let stays = known.stays.contains(&maker) || known.may_stay.contains(&maker);
-                if !has_completed || stays || self.restarted.contains(id) {
+                let may_be_unknown = self.restarted.contains(id) || self.uncertain.contains(&maker);
+                if !has_completed || stays || may_be_unknown {
                     return Ok(());
                 }
                 Err(format!(
@@ -46,6 +52,17 @@ impl Rule for Discards {
                     .iter()
                     .filter(|(_, one)| one.closed.is_some());
                 self.restarted.extend(over.map(|(id, _)| *id));
+                let open = known
+                    .processes
+                    .iter()
+                    .filter(|(_, one)| one.closed.is_none());
+                let made = open.flat_map(|(id, one)| one.completed.iter().map(|made| (*id, *made)));
+                self.uncertain
+                    .extend(made.filter(|made| !self.copied.contains(made)));
+                Ok(())
+            }
+            Seen::ProcessDurable(Stream::Process(id), Event::Copied { activity, .. }) => {
+                self.copied.insert((*id, *activity));
                 Ok(())
             }
             _ => Ok(()),
