@@ -112,13 +112,22 @@ impl Counts {
         if matches!(node.kind, NodeKind::ForEach(_)) && known.is_some() {
             return Counts::known(planned);
         }
-        let name = controller_name(definition, controller);
-        let remembered = history.bodies_of((owner, definition.name()), &name);
+        let remembered = bodies(definition, owner, history, controller);
         let expected = remembered.unwrap_or(planned);
         Counts {
             planned,
             expected: known.map_or(expected, |known| known.max(expected)),
         }
+    }
+
+    /// Returns true if it is known how many bodies a controller had in earlier runs of its owner.
+    pub fn are_remembered(
+        definition: &Definition,
+        owner: &str,
+        history: &Store,
+        controller: NodeId,
+    ) -> bool {
+        bodies(definition, owner, history, controller).is_some()
     }
 
     /// So many, and no more.
@@ -128,6 +137,16 @@ impl Counts {
             expected: n,
         }
     }
+}
+
+fn bodies(
+    definition: &Definition,
+    owner: &str,
+    history: &Store,
+    controller: NodeId,
+) -> Option<f64> {
+    let name = controller_name(definition, controller);
+    history.bodies_of((owner, definition.name()), &name)
 }
 
 /// The length of a controller with so many bodies, or none.

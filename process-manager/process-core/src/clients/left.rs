@@ -10,7 +10,7 @@ use history::Store;
 use model::{ActivityId, Entry, Span, Wall};
 
 use crate::dispatch::Commands;
-use crate::enact::lengths::{lengths, more_activities};
+use crate::enact::lengths::{is_open_ended, lengths, more_activities};
 use crate::enact::works::{Works, forecast};
 use crate::process::Process;
 use crate::process::index::has_ended;
@@ -73,7 +73,7 @@ pub(super) fn left(
     running: Option<&Commands>,
     now: Wall,
 ) -> Left {
-    if process.phase().has_ended() {
+    if process.phase().has_ended() || is_open_ended(process, history) {
         return Left::default();
     }
     if looks_through_plan(process) {

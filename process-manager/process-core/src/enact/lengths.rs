@@ -1,7 +1,7 @@
 //! The length of a process with the bodies that are expected beside those that are known ([`history::Lengths`]).
 
 use history::{Counts, Lengths, Store};
-use model::{Node, NodeId};
+use model::{Node, NodeId, NodeKind};
 
 use crate::enact::works::{Works, owner};
 use crate::process::Process;
@@ -33,6 +33,19 @@ pub(crate) fn more_activities(process: &Process, history: &Store, nodes_max: usi
     let of = |controller| counts(process, history, controller);
     let lengths = Lengths::new(process.definition(), 1.0, |_| 1.0, of);
     (lengths.expected_work - lengths.planned_work).max(0.0)
+}
+
+/// Returns true if a loop runs of which no earlier run says how many iterations it has, so that nobody knows how long
+/// it goes on. O(nodes of the draft); false where these are too many.
+pub(crate) fn is_open_ended(process: &Process, history: &Store) -> bool {
+    let definition = process.definition();
+    let nodes = &definition.draft().nodes;
+    let is_open = |(id, node): (NodeId, &Node)| {
+        matches!(node.kind, NodeKind::Repeat(_))
+            && process.state.frame.node(id) == NodeState::Running
+            && !Counts::are_remembered(definition, owner(process), history, id)
+    };
+    nodes.len() <= NODES_MAX && (0..).map(NodeId).zip(nodes).any(is_open)
 }
 
 fn may_have_more(process: &Process, history: &Store, nodes_max: usize) -> bool {

@@ -114,8 +114,13 @@ fn iterations_to_come_are_left_in_a_process_too_large_to_be_looked_through() {
         let (process, history) = (bench.process(), &bench.shared.history);
         by_draft(process, history, bench.now.wall).median
     };
-    // a has taken a microsecond, and b and c are left on four slots.
+    let told = |bench: &Bench| {
+        let (process, history) = (bench.process(), &bench.shared.history);
+        left(process, history, None, bench.now.wall).median
+    };
+    // a has taken a microsecond, and b and c are left on four slots. Nobody knows how often, so nothing is told.
     assert_eq!(median(&bench), Some(Span(1)));
+    assert_eq!(told(&bench), None);
     let definition = bench.process().definition().clone();
     let key = Key {
         owner: String::new(),
@@ -133,6 +138,7 @@ fn iterations_to_come_are_left_in_a_process_too_large_to_be_looked_through() {
     assert_eq!((more(LOOKED_UP_MAX), more(5)), (12.0, 0.0));
     // 14 on four slots.
     assert_eq!(median(&bench), Some(Span(4)));
+    assert!(told(&bench).is_some());
 }
 
 /// Activities side by side, each with a name of its own.
