@@ -73,6 +73,8 @@ mod own_values;
 #[cfg(test)]
 mod packages;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod plan;
 #[cfg(test)]
 mod power;

@@ -42,7 +42,6 @@ pub(crate) enum Shape {
     Files,
     Data,
     Copies,
-    Step,
     /// A step, or a list of steps, which is a sequence.
     Block,
     /// A list of steps, or the mapping form of a sequence.
@@ -210,7 +209,7 @@ pub(crate) const PROCESS: Table = Table {
             Shape::Priority,
             "Its turn among the waiting processes of its owner: a greater number goes first",
         ),
-        must("body", Shape::Step, "What is done"),
+        must("body", Shape::Block, "What is done"),
     ],
     later: &["import"],
 };

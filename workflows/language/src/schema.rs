@@ -79,7 +79,6 @@ fn shape(shape: Shape) -> Value {
         Shape::Files => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Data => json!({ "enum": ["direct"] }),
         Shape::Copies => json!({ "type": "integer", "minimum": 0, "maximum": COPIES_MAX }),
-        Shape::Step => json!({ "$ref": "#/$defs/step" }),
         Shape::Steps => steps,
         Shape::Block => json!({ "anyOf": [{ "$ref": "#/$defs/step" }, steps] }),
         Shape::SequenceSteps => json!({ "anyOf": [steps, table(&SEQUENCE_FORM)] }),

@@ -85,7 +85,7 @@ impl Reader<'_, '_> {
         }
         self.published(&fields);
         if let Some(at) = fields.get("body") {
-            self.step(at);
+            self.block(at, Some(at));
         }
         // Nothing is said where no activity has files of its own.
         let has_own = self.draft.files.len() > n_common;

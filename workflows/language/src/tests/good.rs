@@ -278,6 +278,18 @@ fn mapping_forms_and_list_forms_mean_the_same() {
 }
 
 #[test]
+fn a_body_that_is_a_list_is_a_sequence() {
+    let steps = "  - { activity: a, run: [a] }\n  - { activity: b, run: [b] }\n";
+    let definition =
+        |body: &str| compiled(&format!("xavantes: 1\nname: p\nbody:\n{body}")).definition;
+    let sequence = format!("  sequence:\n{}", steps.replace("  -", "    -"));
+    assert_eq!(definition(steps), definition(&sequence));
+    let refused = super::refused("xavantes: 1\nname: p\nbody: []\n");
+    let expected = ["3:7: a list without steps (write `empty:` for nothing)"];
+    assert_eq!(lines(&refused), expected);
+}
+
+#[test]
 fn line_ends_of_windows_and_a_byte_order_mark_are_read() {
     let text = "xavantes: 1\nname: p\nbody:\n  activity: a\n  run: [a]\n  inputz: 1\n";
     let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));

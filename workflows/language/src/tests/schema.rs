@@ -12,7 +12,8 @@ use crate::schema;
 pub(super) fn samples() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../samples");
     let mut samples = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    let pipelines = std::fs::read_dir(folder.join("pipelines")).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap().chain(pipelines) {
         let folder = entry.unwrap().path();
         // Those are not definitions, and are read by tests of their own.
         if folder.ends_with("platforms") {

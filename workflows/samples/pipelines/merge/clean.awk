@@ -1,0 +1,2 @@
+# Writes the words of a list in small letters.
+{ print $1, tolower($2) }
