@@ -26,12 +26,14 @@
 //! (`guardian.rs`) all others.
 
 mod account;
+mod activation;
 mod capture;
 mod child;
 mod client;
 mod clock;
 mod containment;
 mod cpus;
+mod environments;
 mod executor;
 mod ground;
 mod guardian;
@@ -54,6 +56,7 @@ mod throttle;
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use containment::{ContainmentChoice, descendants};
+pub use environments::remove_unused_environments;
 pub use ground::remove_tree;
 pub use limits::{IoClass, Limits};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};
