@@ -128,19 +128,15 @@ fn execute(environment: &Environment, name: &OsStr, arguments: &[OsString]) -> E
         // It would lead the environment's own Python to the modules of another one.
         .env_remove("PYTHONHOME")
         .exec();
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            let message = format!(
-                "could not execute {}: it, or the interpreter that its first line names, was not found",
-                program.display()
-            );
-            fail(NOT_FOUND, &message)
-        }
-        _ => {
-            let message = format!("could not execute {}: {error}", program.display());
-            fail(NOT_EXECUTABLE, &message)
-        }
+    if error.kind() == io::ErrorKind::NotFound {
+        let message = format!(
+            "could not execute {}: it, or the interpreter that its first line names, was not found",
+            program.display()
+        );
+        return fail(NOT_FOUND, &message);
     }
+    let message = format!("could not execute {}: {error}", program.display());
+    fail(NOT_EXECUTABLE, &message)
 }
 
 fn search_path() -> OsString {

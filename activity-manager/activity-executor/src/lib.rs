@@ -22,6 +22,9 @@
 //! - memory: by the kernel if a memory controller is available, else by summing the resident memory
 //!   ten times a second, so a short peak may pass.
 //!
+//! A command whose environment is made of a file (`environments.rs`) is started through this program once
+//! more (`activation.rs`), which makes the environment first, within the same limits.
+//!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
 //! (`guardian.rs`) all others.
 

@@ -17,6 +17,9 @@ use super::EnvironmentError;
 /// Bytes of what a program writes that are kept, the last ones: what a fault shows.
 const SAID_BYTES_MAX: usize = 3 << 10;
 
+/// Lines of these: a terminal shows some more of a fault, so the message before them too.
+const SAID_LINES_MAX: usize = 15;
+
 /// First interval of looking for the end of a program, doubled up to the second.
 const LOOK_FIRST: Duration = Duration::from_millis(1);
 const LOOK_LAST: Duration = Duration::from_millis(50);
@@ -30,7 +33,7 @@ pub(crate) struct Said(String);
 
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.trim() {
+        match self.0.as_str() {
             "" => f.write_str("it said nothing"),
             said => write!(f, "the end of what it said:\n{said}"),
         }
@@ -179,6 +182,9 @@ impl Tail {
         }
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = bytes.iter().copied().collect();
-        Said(String::from_utf8_lossy(&bytes).into_owned())
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.trim().lines().collect();
+        let first = lines.len().saturating_sub(SAID_LINES_MAX);
+        Said(lines[first..].join("\n"))
     }
 }
