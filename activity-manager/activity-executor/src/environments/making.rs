@@ -128,9 +128,11 @@ pub(super) fn run(
     }
 }
 
-/// The program with its arguments, for a message.
+/// The name of a program with its arguments, for a message: with its whole path the message would not fit
+/// into a line that a terminal shows.
 fn shown(program: &Path, arguments: &[&OsStr]) -> String {
-    let words = std::iter::once(program.as_os_str()).chain(arguments.iter().copied());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let words = std::iter::once(name).chain(arguments.iter().copied());
     let words: Vec<String> = words.map(|word| word.display().to_string()).collect();
     words.join(" ")
 }
