@@ -40,6 +40,8 @@ pub struct Config {
     pub environment: Vec<(String, String)>,
     /// Environment variables of a user's commands that replace or extend these, by user name.
     pub of_users: BTreeMap<String, Vec<(String, String)>>,
+    /// The directory of the environments that are made of files, an absolute path.
+    pub environments: String,
     /// Priority of commands, -20 to 19; none leaves the executor's.
     pub nice: Option<i32>,
     /// Cores of attempts that are staged, or queued at the executor, beyond the slots.

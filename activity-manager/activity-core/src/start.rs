@@ -2,7 +2,7 @@
 
 use model::Activation;
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
-use wire::executor::{Start, Stdin};
+use wire::executor::{Made, MadeKind, Start, Stdin};
 
 use crate::io::Config;
 use crate::record::Note;
@@ -25,11 +25,22 @@ impl Config {
             .cloned()
             .collect();
         env.extend(own);
-        let programs = dispatch.activation.map(|Activation::Path(root)| {
-            let programs = format!("{}/bin", root.trim_end_matches('/'));
-            put_first(&mut env, &programs);
-            programs
-        });
+        let (mut needs, mut made) = (None, None);
+        let of_file = |kind, file| Made {
+            kind,
+            file,
+            root: self.environments.clone(),
+        };
+        match dispatch.activation {
+            None => {}
+            Some(Activation::Path(root)) => {
+                let programs = format!("{}/bin", root.trim_end_matches('/'));
+                put_first(&mut env, &programs);
+                needs = Some(programs);
+            }
+            Some(Activation::Venv(file)) => made = Some(of_file(MadeKind::Venv, file)),
+            Some(Activation::Conda(file)) => made = Some(of_file(MadeKind::Conda, file)),
+        }
         Start {
             attempt: dispatch.attempt,
             program: dispatch.command,
@@ -57,7 +68,8 @@ impl Config {
             nice: self.nice,
             owner: self.lease.map(|_| note.owner),
             user: dispatch.user,
-            needs: programs,
+            needs,
+            made,
         }
     }
 }

@@ -26,7 +26,7 @@ use wire::resource::{FromResource, ToResource};
 
 use crate::access::Gate;
 use crate::checker::Checker;
-use crate::directories::{Directories, DirectoriesError, Untouched};
+use crate::directories::{Directories, DirectoriesError, Untouched, environments_directory};
 use crate::effects::Handler;
 use crate::eviction::Pins;
 use crate::executor::{Executor, ExecutorConfig, ExecutorError};
@@ -75,6 +75,9 @@ pub struct Config {
     pub limits: Limits,
     /// A blob store shared with others in this program; none for its own.
     pub blobs: Option<Store>,
+    /// The directory of the environments that are made of files, which others may share; none for its
+    /// own.
+    pub environments: Option<PathBuf>,
     /// The way in which inputs are placed. Links only where all commands have other accounts than the
     /// manager.
     pub inputs: Placement,
@@ -262,6 +265,11 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let mut labels = facts::labels();
     labels.extend(profile.labels);
     let environment = environment(&place.binary, &place.accounts);
+    let environments = config.environments;
+    let environments = environments.unwrap_or_else(|| environments_directory(&directory));
+    let Some(environments_path) = environments.to_str().map(str::to_owned) else {
+        return Err(DirectoriesError::NotText(environments).into());
+    };
     let (inbox, receiver) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
     let counts = Counts::default();
@@ -288,6 +296,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .map(|transfers| transfers.address.clone()),
         environment,
         of_users,
+        environments: environments_path,
         nice: config.nice,
         prefetch: prefetch_default(config.slots),
         linger: config.linger,
@@ -338,6 +347,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         let retention = RetentionThread {
             work: places.root(),
             logs: log_directory(&state),
+            environments,
             retention,
             users: whose.clone(),
         };

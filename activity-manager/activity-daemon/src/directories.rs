@@ -57,6 +57,12 @@ pub fn work_directory(state: &Path) -> PathBuf {
     state.join("work")
 }
 
+/// The directory for environments that are made of files. It lies among those of attempts, to which
+/// accounts of commands find their way, and has the name of no process.
+pub(crate) fn environments_directory(state: &Path) -> PathBuf {
+    work_directory(state).join("environments")
+}
+
 /// The fate of an unused directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untouched {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use model::Bytes;
+use model::{Bytes, CAPABLE, Capability};
 use wire::resource::OWN_LABELS;
 
 /// The assumed memory if the system does not tell it, in bytes.
@@ -23,18 +25,33 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The labels that this machine tells of itself.
+/// The labels that this machine tells of itself: what it is, and what it can do by the programs that are
+/// in the search path of this program. An administrator's label of the same name stands in place of the
+/// latter.
 pub fn labels() -> BTreeMap<String, String> {
     let values = [
         std::env::consts::OS.to_owned(),
         std::env::consts::ARCH.to_owned(),
         shell::environment::hostname(),
     ];
-    OWN_LABELS
-        .map(str::to_owned)
-        .into_iter()
-        .zip(values)
-        .collect()
+    let own = OWN_LABELS.map(str::to_owned).into_iter().zip(values);
+    let capable = Capability::ALL.into_iter().filter(|one| can(*one));
+    let capable = capable.map(|one| (one.label().to_owned(), CAPABLE.to_owned()));
+    own.chain(capable).collect()
+}
+
+fn can(capability: Capability) -> bool {
+    let path = shell::environment::search_path();
+    let mut places = std::env::split_paths(&path);
+    places.any(|place| {
+        let mut programs = capability.programs().iter();
+        programs.any(|program| is_executable(&place.join(program)))
+    })
+}
+
+fn is_executable(path: &Path) -> bool {
+    let metadata = path.metadata();
+    metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Retention of logs and of the directories of failed attempts. They are removed when they are
 //! older than the retention time, or earlier if logs take more than their quota. Those of a process
-//! that is still served stay.
+//! that is still served stay. Environments that were made of files are removed when nobody has used
+//! them for a month.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, Metadata};
@@ -11,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use activity_core::Input;
-use activity_executor::{remove_tree, segment_number};
+use activity_executor::{remove_tree, remove_unused_environments, segment_number};
 use model::{ProcessId, Span, Wall};
 use shell::{Inbox, clock};
 
@@ -58,6 +59,9 @@ fn look_after(
             Ok(processes) => retention.clear(&processes, clock::wall()),
             Err(RecvTimeoutError::Timeout) => {
                 wait = PERIOD;
+                if let Err(error) = remove_unused_environments(&retention.environments) {
+                    tracing::warn!(%error, "environments that nobody uses cannot be removed");
+                }
                 let asked = retention.processes();
                 asked.map(|asked| inbox.tell(Input::Served(asked)))
             }
@@ -75,6 +79,8 @@ pub(crate) struct RetentionThread {
     pub(crate) work: PathBuf,
     /// The executor's log directory.
     pub(crate) logs: PathBuf,
+    /// The directory of environments that were made of files.
+    pub(crate) environments: PathBuf,
     pub(crate) retention: Retention,
     /// The users of processes.
     pub(crate) users: ProcessUsers,

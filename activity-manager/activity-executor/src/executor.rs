@@ -62,6 +62,8 @@ const POOL: u64 = u64::MAX - 4;
 /// The parts of the executor.
 pub(crate) struct Parts {
     pub(crate) listener: UnixListener,
+    /// The path of this program; none where it is not text.
+    pub(crate) program: Option<String>,
     pub(crate) socket: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) termination: OwnedFd,

@@ -114,6 +114,24 @@ pub(crate) fn make_for(directory: &Path, account: &Numbers) -> Result<(), GiveEr
     give(directory, account)
 }
 
+/// Makes a directory for an account below another one, which is made too; both may be there already.
+pub(crate) fn make_once_for(directory: &Path, account: &Numbers) -> Result<(), GiveError> {
+    if let Some(above) = directory.parent() {
+        match mkdirat(CWD, above, CLOSED) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(GiveError::io(above, error)),
+        }
+    }
+    match fs::symlink_metadata(directory) {
+        Ok(found) if found.is_dir() && found.uid() == account.user => Ok(()),
+        // It was made, and not given away before a kill.
+        Ok(found) if found.is_dir() => give(directory, account),
+        Ok(_) => Err(GiveError::Foreign(directory.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_for(directory, account),
+        Err(error) => Err(GiveError::io(directory, error)),
+    }
+}
+
 /// Closes the directory of an ended attempt to its account. Its content stays as it is.
 pub(crate) fn take_back(directory: &Path) -> io::Result<()> {
     let top = open_directory(CWD, directory)?;

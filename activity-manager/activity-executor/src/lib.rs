@@ -22,16 +22,21 @@
 //! - memory: by the kernel if a memory controller is available, else by summing the resident memory
 //!   ten times a second, so a short peak may pass.
 //!
+//! A command whose environment is made of a file (`environments.rs`) is started through this program once
+//! more (`activation.rs`), which makes the environment first, within the same limits.
+//!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
 //! (`guardian.rs`) all others.
 
 mod account;
+mod activation;
 mod capture;
 mod child;
 mod client;
 mod clock;
 mod containment;
 mod cpus;
+mod environments;
 mod executor;
 mod ground;
 mod guardian;
@@ -54,6 +59,7 @@ mod throttle;
 pub use account::{Account, AccountError, Accounts};
 pub use client::{Connection, ReceiveError, Receiver, Sender, Spawn, SpawnError, spawn};
 pub use containment::{ContainmentChoice, descendants};
+pub use environments::remove_unused_environments;
 pub use ground::remove_tree;
 pub use limits::{IoClass, Limits};
 pub use log::{LogError, LogReader, Stream, log_directory, open_log, read_log, segment_number};

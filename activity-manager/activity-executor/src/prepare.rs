@@ -13,9 +13,10 @@ use std::path::Path;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
-use wire::executor::{Exit, Start, Stdin};
+use wire::executor::{Exit, Made, Start, Stdin};
 
 use crate::account::{Lendable, Numbers};
+use crate::activation;
 use crate::child::Step;
 use crate::ground::{self, GiveError};
 use crate::launch::{Failure, Image};
@@ -72,8 +73,13 @@ impl<'a> Whose<'a> {
     }
 }
 
-/// Converts a `start`, and gives its directory to the account that the command runs as.
-pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotStarted> {
+/// Converts a `start`, and gives its directory to the account that the command runs as. A command whose
+/// environment is made is started through `own`, the path of this program.
+pub(crate) fn prepare(
+    start: &Start,
+    whose: Whose<'_>,
+    own: Option<&str>,
+) -> Result<Prepared, NotStarted> {
     let account = whose.numbers();
     let directory = Path::new(&start.directory);
     if !directory.is_absolute() {
@@ -91,7 +97,11 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
         let message = format!("its environment is not on this machine: no directory {needed}");
         return Err(failure(Errno::NOENT, message));
     }
-    let programs = candidates(start, directory)?;
+    let command = match &start.made {
+        None => Cow::Borrowed(start.program.as_slice()),
+        Some(made) => Cow::Owned(through_environment(start, made, whose, own)?),
+    };
+    let programs = candidates(&command, &start.env, directory)?;
     let mut environment = Vec::with_capacity(start.env.len() + 5);
     for (name, value) in &start.env {
         if name != "XAVANTES_CORES" {
@@ -116,7 +126,7 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
     }
     let cores = start.cores.max(1);
     environment.push(variable("XAVANTES_CORES", &cores.to_string())?);
-    let arguments = start.program.iter();
+    let arguments = command.iter();
     let arguments = arguments.map(|argument| c_string(argument.as_str(), "command line"));
     let path = match &start.stdin {
         Stdin::Path(path) => Some(c_string(path.as_str(), "path of standard input")?),
@@ -134,6 +144,39 @@ pub(crate) fn prepare(start: &Start, whose: Whose<'_>) -> Result<Prepared, NotSt
     })
 }
 
+/// The command line by which a command is started in its environment. Each account has environments of
+/// its own, since nobody else may write what it executes; those of an account that other attempts have
+/// later last as long as the attempt.
+fn through_environment(
+    start: &Start,
+    made: &Made,
+    whose: Whose<'_>,
+    own: Option<&str>,
+) -> Result<Vec<String>, NotStarted> {
+    let own = own.ok_or_else(|| {
+        let message = "its environment cannot be made: the path of this program is not text";
+        failure(Errno::ILSEQ, message.to_owned())
+    })?;
+    if start.program.first().is_none_or(String::is_empty) {
+        let message = "the command line is empty".to_owned();
+        return Err(failure(Errno::INVAL, message));
+    }
+    let root = match whose {
+        Whose::Own => made.root.clone(),
+        Whose::Account(account) => {
+            let root = format!("{}/{}", made.root, account.user);
+            let path = Path::new(&root);
+            ground::make_once_for(path, account).map_err(not_given)?;
+            root
+        }
+        Whose::Lent(_) => {
+            let home = home_of(&start.directory);
+            home.join("environments").to_string_lossy().into_owned()
+        }
+    };
+    Ok(activation::command_line(own, made, &root, &start.program))
+}
+
 /// A variable with its value, in one piece of memory: each command has several.
 fn variable(name: &str, value: &str) -> Result<CString, NotStarted> {
     let n_bytes = name.len() + "=".len() + value.len();
@@ -146,8 +189,12 @@ fn variable(name: &str, value: &str) -> Result<CString, NotStarted> {
 
 /// The candidate paths of the program in search order. The child checks whether they exist, as the
 /// command's account.
-fn candidates(start: &Start, directory: &Path) -> Result<Vec<CString>, NotStarted> {
-    let Some(name) = start.program.first().filter(|name| !name.is_empty()) else {
+fn candidates(
+    command: &[String],
+    env: &[(String, String)],
+    directory: &Path,
+) -> Result<Vec<CString>, NotStarted> {
+    let Some(name) = command.first().filter(|name| !name.is_empty()) else {
         let message = "the command line is empty".to_owned();
         return Err(failure(Errno::INVAL, message));
     };
@@ -158,7 +205,7 @@ fn candidates(start: &Start, directory: &Path) -> Result<Vec<CString>, NotStarte
     if name.contains('/') {
         return Ok(vec![path("")?]);
     }
-    let places = search_path(&start.env).split(':');
+    let places = search_path(env).split(':');
     let places = places.filter(|place| !place.is_empty());
     std::iter::once("").chain(places).map(path).collect()
 }

@@ -14,6 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
 use crate::account::{Accounts, Lendable};
+use crate::activation;
 use crate::capture::STREAM_BYTES_MAX;
 use crate::clock;
 use crate::containment::{Containment, ContainmentChoice, Leftovers, warn};
@@ -55,9 +56,18 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
-/// inherited descriptor but the standard streams is closed.
+/// inherited descriptor but the standard streams is closed. The executor starts the program in another
+/// way too, by which it becomes a command in an environment that is made first (`activation.rs`).
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
+    let is_own = |argument: &OsString| argument == ARGUMENT;
+    let mut arguments = arguments.into_iter().skip_while(is_own).peekable();
+    if arguments
+        .next_if(|first| first == activation::ARGUMENT)
+        .is_some()
+    {
+        return activation::main(arguments);
+    }
     match parse(arguments).and_then(|arguments| run(&arguments)) {
         Ok(code) => code,
         Err(error) => {
@@ -135,9 +145,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, Pro
     let mut containment = ContainmentChoice::default();
     let mut limits = Limits::default();
     let (mut linger, mut kill_grace) = (LINGER, KILL_GRACE);
-    let mut arguments = arguments
-        .into_iter()
-        .skip_while(|argument| argument == ARGUMENT);
+    let mut arguments = arguments.into_iter();
     while let Some(name) = arguments.next() {
         let value = arguments
             .next()
@@ -284,8 +292,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
             Some(pool.map_err(prepare)?)
         }
     };
+    // By its path, so that it is found under its name when it was replaced by another version.
+    let program = std::env::current_exe().map_err(prepare)?;
     let executor = Executor::new(Parts {
         listener,
+        program: program.into_os_string().into_string().ok(),
         socket: arguments.socket.clone(),
         state: state.clone(),
         termination,

@@ -32,7 +32,7 @@ pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
 pub use self::check::{Race, is_process_name};
-pub use self::environment::{Activation, Environment, is_variable_name};
+pub use self::environment::{Activation, CAPABLE, Capability, Environment, is_variable_name};
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::node::{Join, Link, Node, NodeKind};
@@ -329,6 +329,26 @@ impl Draft {
         let common = self.environment.as_ref();
         let common = common.and_then(|all| all.activation.as_ref());
         activity.activation.as_ref().or(common)
+    }
+
+    /// What a machine must be able to do for an activity is a label that the activity asks for; a label of
+    /// this name that the definition asks for itself stays.
+    fn ask_for_capabilities(&mut self) {
+        let common = self.environment.as_ref();
+        let common = common.and_then(|all| all.activation.as_ref()).cloned();
+        for node in &mut self.nodes {
+            let NodeKind::Activity(activity) = &mut node.kind else {
+                continue;
+            };
+            let activation = activity.activation.as_ref().or(common.as_ref());
+            let Some(capability) = activation.and_then(Activation::capability) else {
+                continue;
+            };
+            let label = capability.label();
+            if activity.labels.iter().all(|(name, _)| name != label) {
+                activity.labels.push((label.to_owned(), CAPABLE.to_owned()));
+            }
+        }
     }
 
     /// The files that lie in every attempt's directory.

@@ -5,7 +5,7 @@ mod part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use model::{Bytes, Platform, ResourceId};
+use model::{Bytes, CAPABLE, Capability, Platform, ResourceId};
 use thiserror::Error;
 
 use crate::dag::Dag;
@@ -503,9 +503,14 @@ impl Problem {
                 .iter()
                 .any(|host| host.labels.get(name) == Some(value))
             {
-                return Some(format!(
-                    "needs the label {name}: {value}; no machine has it"
-                ));
+                let capability = Capability::of_label(name).filter(|_| value == CAPABLE);
+                return Some(match capability {
+                    Some(capability) => format!(
+                        "needs {} for its environment; no machine has it (label {name}: {value})",
+                        capability.programs_in_words()
+                    ),
+                    None => format!("needs the label {name}: {value}; no machine has it"),
+                });
             }
         }
         // Each need is met somewhere, but no machine meets them all: tell of the nearest one.

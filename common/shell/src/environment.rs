@@ -24,6 +24,11 @@ pub fn base() -> Vec<(String, String)> {
     base
 }
 
+/// The directories in which programs are looked up.
+pub fn search_path() -> std::ffi::OsString {
+    env::var_os("PATH").unwrap_or_else(|| PATH_DEFAULT.into())
+}
+
 /// A variable's value as text; `None` where it is not set, empty, or not text.
 pub fn text(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())

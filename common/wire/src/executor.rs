@@ -154,6 +154,36 @@ pub struct Start {
     /// A directory without which it must not start, an absolute path; none if it needs none.
     #[n(14)]
     pub needs: Option<String>,
+    /// The environment that it runs in, which is made before it where it is not there yet; none if it
+    /// runs in none that is made.
+    #[n(15)]
+    pub made: Option<Made>,
+}
+
+/// An environment that is made of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Made {
+    /// What it is.
+    #[n(0)]
+    pub kind: MadeKind,
+    /// The file, in the directory of the attempt.
+    #[n(1)]
+    pub file: String,
+    /// The directory of the environments of this machine, an absolute path.
+    #[n(2)]
+    pub root: String,
+}
+
+/// A kind of environment that is made of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum MadeKind {
+    /// A virtual environment of Python, of a file of requirements.
+    #[n(0)]
+    Venv,
+    /// An environment of conda, of its YAML file.
+    #[n(1)]
+    Conda,
 }
 
 /// The stdin of a command.

@@ -67,6 +67,8 @@ mod limits;
 #[cfg(test)]
 mod lost_version;
 #[cfg(test)]
+mod made_environments;
+#[cfg(test)]
 mod on_fault;
 #[cfg(test)]
 mod own_values;

@@ -172,7 +172,7 @@ pub(crate) const PROCESS: Table = Table {
         key(
             "environment",
             Shape::Activation,
-            "The software that all commands run with: { path: DIR }",
+            "The software that all commands run with: { path: DIR }, { venv: FILE } or { conda: FILE }",
         ),
         key(
             "limits",
@@ -258,7 +258,7 @@ pub(crate) const ACTIVITY: Table = Table {
         key(
             "environment",
             Shape::Activation,
-            "The software that it runs with, in place of that of the process: { path: DIR }",
+            "The software that it runs with, in place of that of the process: { path: DIR }, { venv: FILE } or { conda: FILE }",
         ),
         key(
             "stdin",
@@ -423,12 +423,24 @@ pub(crate) const RETRY: Table = Table {
 
 pub(crate) const ENVIRONMENT: Table = Table {
     what: "an environment",
-    keys: &[must(
-        "path",
-        Shape::Path,
-        "Its directory on the machines: DIR/bin comes first in PATH",
-    )],
-    later: &["conda", "venv", "container"],
+    keys: &[
+        key(
+            "path",
+            Shape::Path,
+            "Its directory on the machines: DIR/bin comes first in PATH",
+        ),
+        key(
+            "venv",
+            Shape::Path,
+            "A file of requirements for pip beside the definition: a virtual environment is made of it",
+        ),
+        key(
+            "conda",
+            Shape::Path,
+            "A YAML file beside the definition: an environment of conda is made of it",
+        ),
+    ],
+    later: &[],
 };
 
 /// The kinds of a step: the key that tells the kind is the first of its table.

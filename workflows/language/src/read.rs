@@ -44,6 +44,7 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
         variables: HashMap::new(),
         inputs: HashMap::new(),
         files: HashMap::new(),
+        n_common_files: 0,
         pending: Vec::new(),
         ambiguous: HashSet::new(),
         links: HashMap::new(),
@@ -77,6 +78,8 @@ struct Reader<'t, 's> {
     inputs: HashMap<String, u32>,
     /// The places of files beside the definition, by path.
     files: HashMap<String, u32>,
+    /// The number of those that lie in the directories of all activities.
+    n_common_files: usize,
     pending: Vec<Pending>,
     /// Names that several steps have.
     ambiguous: HashSet<&'t str>,

@@ -110,7 +110,12 @@ fn shape(shape: Shape) -> Value {
         ] }),
         Shape::Env | Shape::Labels => by_name(text),
         Shape::Pass => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::Activation => table(&ENVIRONMENT),
+        Shape::Activation => {
+            let mut one_of = table(&ENVIRONMENT);
+            one_of["minProperties"] = 1.into();
+            one_of["maxProperties"] = 1.into();
+            one_of
+        }
         Shape::Limits => by_name(units),
         Shape::UsesLimit => json!({ "anyOf": [{ "type": "string" }, by_name(units)] }),
         Shape::MemoryGrowth => json!({

@@ -85,6 +85,7 @@ impl Machines {
                 bulk: setup.has_stores.then(|| format!("m{number}:1")),
                 environment: Vec::new(),
                 of_users: BTreeMap::new(),
+                environments: String::new(),
                 nice: None,
                 prefetch: activity_core::prefetch_default(slots).min(random.between(0, 40) as u32),
                 linger: None,

@@ -2,7 +2,7 @@
 //! machine that this one passes for) in this program, joined by links that carry the same messages as
 //! a network would. Nothing listens but a socket of this user.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use wire::client::{Answer, Submit};
 
 use crate::failure::{Failure, chain};
 use crate::history;
+use crate::home;
 use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
@@ -72,6 +73,7 @@ impl Grid {
             .fold(0, |sum: u32, machine| sum.saturating_add(machine.slots));
         let history = history::place(definition, &machines);
         let blobs = shared_blobs(path, &machines)?;
+        let environments = shared_environments(path);
         let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
@@ -117,6 +119,7 @@ impl Grid {
                         limits: Limits::default(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        environments: environments.clone(),
                         inputs: Placement::Copy,
                         quotas: None,
                         retention: None,
@@ -337,6 +340,27 @@ fn shared_blobs(path: &Path, machines: &[LocalMachine]) -> Result<Option<Store>,
     made.map_err(|error| cannot_start(path, &error))?;
     let store = Store::open(&directory.join("blobs"));
     store.map(Some).map_err(|error| cannot_start(path, &error))
+}
+
+/// The directory of the environments that are made of files, which all runs of this user share that
+/// were not told where to be. Those that nobody has used for long are removed meanwhile; nobody waits
+/// for that, and the next run goes on with what the end of this one leaves.
+fn shared_environments(path: &Path) -> Option<PathBuf> {
+    let home = home::of_user().ok()?;
+    let real = home.canonicalize().unwrap_or_else(|_| home.clone());
+    let is_below = path.starts_with(&home) || path.starts_with(&real);
+    let shared = is_below.then(|| home.join("environments"))?;
+    let removed = shared.clone();
+    let thread = std::thread::Builder::new().name("environments".to_owned());
+    let _ = thread.spawn(move || {
+        if let Err(error) = activity_executor::remove_unused_environments(&removed) {
+            let shown = removed.display();
+            screen::warn(&format!(
+                "could not remove environments of {shown} that nobody uses: {error}"
+            ));
+        }
+    });
+    Some(shared)
 }
 
 /// Says that a manager begins with an empty journal. Only that of the process manager holds what

@@ -152,6 +152,7 @@ pub(super) fn config(slots: u32, prefetch: u32) -> Config {
         labels: Default::default(),
         bulk: None,
         environment: vec![pair("PATH", "/bin"), pair("HOME", "/home")],
+        environments: "/am/work/environments".to_owned(),
         of_users: [("ana".to_owned(), vec![pair("HOME", "/ana")])].into(),
         nice: Some(5),
         prefetch,

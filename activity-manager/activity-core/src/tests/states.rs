@@ -3,7 +3,7 @@
 use model::limits::STAGED_MAX;
 use model::{FaultName, Span};
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, End, ToActivity};
-use wire::executor::{Captured, Exit, FromExecutor, ToExecutor};
+use wire::executor::{Captured, Exit, FromExecutor, Made, MadeKind, ToExecutor};
 
 use super::bench::{
     Bench, artifact, dispatch, ended, from_pm, hello, id, job, job_with_output, note, pair, show,
@@ -226,6 +226,35 @@ fn the_programs_of_an_environment_come_first_in_the_path() {
         };
         assert!(starts[0].env.contains(&pair("PATH", path)), "{starts:?}");
         assert_eq!(starts[0].needs.as_deref(), Some("/opt/x/bin"));
+    }
+}
+
+#[test]
+fn the_executor_is_told_what_an_environment_is_made_of() {
+    let venv = model::Activation::Venv("r.txt".to_owned());
+    let conda = model::Activation::Conda("e.yaml".to_owned());
+    for (activation, kind, file) in [
+        (venv, MadeKind::Venv, "r.txt"),
+        (conda, MadeKind::Conda, "e.yaml"),
+    ] {
+        let mut bench = Bench::ready(2, 0);
+        let wanted = Dispatch {
+            activation: Some(activation),
+            ..job(id(1))
+        };
+        bench.feed(dispatch(vec![wanted]));
+        let effects = bench.feed(staged(id(1)));
+        let Effect::Execute(ToExecutor::Start(starts)) = &effects[0] else {
+            panic!("{effects:?}")
+        };
+        let made = Made {
+            kind,
+            file: file.to_owned(),
+            root: "/am/work/environments".to_owned(),
+        };
+        assert_eq!(starts[0].made, Some(made));
+        assert!(starts[0].env.contains(&pair("PATH", "/bin")), "{starts:?}");
+        assert_eq!(starts[0].needs, None);
     }
 }
 

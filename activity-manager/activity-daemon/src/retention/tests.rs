@@ -23,6 +23,7 @@ impl Stage {
         let retention = RetentionThread {
             work: directory.path().join("work"),
             logs: directory.path().join("log"),
+            environments: directory.path().join("work/environments"),
             retention: Retention {
                 keep: Span::from_secs(10 * DAY),
                 log_bytes_max: 1_000,

@@ -112,7 +112,7 @@ impl Executor {
                 account.map_or(Whose::Own, Whose::Account)
             }
         };
-        let mut prepared = prepare(start, whose)?;
+        let mut prepared = prepare(start, whose, self.parts.program.as_deref())?;
         let account = whose.numbers();
         let user = account.map(|account| account.user);
         let place = self.parts.containment.place(slot, start.memory_bytes_max);

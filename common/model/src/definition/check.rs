@@ -48,7 +48,7 @@ const RESERVED: [&str; 17] = [
     "for", "function", "if", "import", "let", "loop",
 ];
 
-pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
+pub(super) fn check(mut draft: Draft) -> Result<Checked, Vec<Problem>> {
     let mut problems = Problems::default();
     check_head(&draft, &mut problems);
     if draft.nodes.len() > NODES_MAX {
@@ -76,6 +76,7 @@ pub(super) fn check(draft: Draft) -> Result<Checked, Vec<Problem>> {
     if !problems.list.is_empty() {
         return Err(problems.list);
     }
+    draft.ask_for_capabilities();
     Ok(Checked::new(draft, parents, links, &order))
 }
 

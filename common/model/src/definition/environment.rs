@@ -31,6 +31,84 @@ pub enum Activation {
     /// Where it is missing, the command does not start.
     #[n(0)]
     Path(#[n(0)] String),
+    /// A virtual environment of Python, made on the machine by pip of this file of requirements, which
+    /// lies in the directory of the activity.
+    #[n(1)]
+    Venv(#[n(0)] String),
+    /// An environment of conda, made on the machine of this file, which lies in the directory of the
+    /// activity.
+    #[n(2)]
+    Conda(#[n(0)] String),
+}
+
+/// The value of a label by which a machine tells that it can do something.
+pub const CAPABLE: &str = "yes";
+
+/// Something that a machine can do where it has a program for it. It is told as a label with the value
+/// [`CAPABLE`], so that planners and group managers need to know no other kind of demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// Makes virtual environments of Python.
+    Venv,
+    /// Makes environments of conda.
+    Conda,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Capability; 2] = [Capability::Venv, Capability::Conda];
+
+    /// The name of its label.
+    pub fn label(self) -> &'static str {
+        match self {
+            Capability::Venv => "venv",
+            Capability::Conda => "conda",
+        }
+    }
+
+    /// The programs of which a machine needs one, the preferred one first.
+    pub fn programs(self) -> &'static [&'static str] {
+        match self {
+            Capability::Venv => &["python3"],
+            // They read the same files, and resolve them the faster the earlier they stand here.
+            Capability::Conda => &["micromamba", "mamba", "conda"],
+        }
+    }
+
+    /// The programs for a message: `micromamba, mamba or conda`.
+    pub fn programs_in_words(self) -> String {
+        match self.programs() {
+            [first @ .., last] if !first.is_empty() => {
+                format!("{} or {last}", first.join(", "))
+            }
+            programs => programs.concat(),
+        }
+    }
+
+    /// The capability of a label.
+    pub fn of_label(name: &str) -> Option<Capability> {
+        Capability::ALL.into_iter().find(|one| one.label() == name)
+    }
+}
+
+impl Activation {
+    /// What a machine must be able to do; nothing for a directory, which is looked for at the start of
+    /// the command.
+    pub fn capability(&self) -> Option<Capability> {
+        match self {
+            Activation::Path(_) => None,
+            Activation::Venv(_) => Some(Capability::Venv),
+            Activation::Conda(_) => Some(Capability::Conda),
+        }
+    }
+
+    /// The file that it is made of, in the directory of the activity.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Activation::Path(_) => None,
+            Activation::Venv(file) | Activation::Conda(file) => Some(file),
+        }
+    }
 }
 
 impl Environment {

@@ -78,6 +78,14 @@ fn the_nearest_misfit_is_told() {
         misfit(1, demand(0, Some("big"))),
         "needs the label gpu: big; no machine has it"
     );
+    let environment = Demand {
+        memory: Bytes(0),
+        labels: vec![("conda".to_owned(), "yes".to_owned())],
+    };
+    assert_eq!(
+        misfit(1, environment),
+        "needs micromamba, mamba or conda for its environment; no machine has it (label conda: yes)"
+    );
     assert_eq!(
         misfit(2, demand(0, Some("yes"))),
         "no machine meets all it needs; m0 comes nearest: the activity needs 2 cores where it has 1"

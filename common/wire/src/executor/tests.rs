@@ -53,6 +53,7 @@ fn every_message_to_the_executor_comes_back() {
         owner: Some(3),
         user: Some("ana".into()),
         needs: None,
+        made: None,
     };
     let hello = DaemonHello {
         protocol: PROTOCOL,

@@ -76,6 +76,7 @@ pub(super) fn machine() -> activity_core::Config {
         bulk: None,
         environment: Vec::new(),
         of_users: Default::default(),
+        environments: String::new(),
         nice: None,
         prefetch: 0,
         linger: None,

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use model::{
-    Activity, Capture, Command, Definition, Draft, Join, Link, Node, NodeId, NodeKind,
-    OutputSource, Parse, Retry, Source, Span, Stdin, Template,
+    Activation, Activity, CAPABLE, Capture, Command, Definition, Draft, Join, Link, Node, NodeId,
+    NodeKind, OutputSource, Parse, Retry, Source, Span, Stdin, Template,
 };
 
 use self::open::{Open, branches, for_each, own_variables, repeat};
@@ -345,7 +345,16 @@ impl Writer<'_> {
                 self.mapping(level, stream, &pairs);
             }
         }
-        let labels = pairs(&mut activity.labels.iter().map(|(name, value)| (name, value)));
+        // Those that follow from its environment are not written.
+        let capability = self
+            .draft
+            .activation_of(activity)
+            .and_then(Activation::capability);
+        let follows = |(name, value): &&(String, String)| {
+            capability.is_some_and(|one| name == one.label()) && value == CAPABLE
+        };
+        let said = activity.labels.iter().filter(|label| !follows(label));
+        let labels = pairs(&mut said.map(|(name, value)| (name, value)));
         let mut line = |key: &str, value: String| {
             self.indent(level, "");
             let _ = writeln!(self.text, "{key}: {value}");

@@ -52,7 +52,7 @@ impl Reader<'_, '_> {
                 self.error(at, format!("{what} tried again"));
             }
         }
-        Activity {
+        let mut activity = Activity {
             // A placeholder where it is wanting or wrong, which has been said.
             command: command.unwrap_or_else(|| Command::List(vec![Template("true".to_owned())])),
             env: env.unwrap_or_default(),
@@ -84,7 +84,9 @@ impl Reader<'_, '_> {
             uses: fields.get("uses").map(|at| self.uses(at)),
             activation: fields.get("environment").and_then(|at| self.activation(at)),
             limits: fields.get("uses-limit").map(|at| self.uses_limit(at)),
-        }
+        };
+        self.lay_own(&mut activity, fields.get("inputs"));
+        activity
     }
 
     /// The files beside the definition that an activity uses. Those that are not for all activities are
@@ -96,12 +98,7 @@ impl Reader<'_, '_> {
                 self.lose(item);
                 continue;
             };
-            let files = &mut self.draft.files;
-            let place = *self.files.entry(path.to_owned()).or_insert_with(|| {
-                files.push(path.to_owned());
-                files.len() as u32 - 1
-            });
-            places.push(place);
+            places.push(self.place_of(path.to_owned()));
         }
         places
     }

@@ -1,6 +1,6 @@
 //! The environment of commands: variables, and installed software; and what activities take of named limits.
 
-use model::{Activation, Environment, Template};
+use model::{Activation, Activity, Environment, Template};
 
 use super::{Fields, Reader};
 use crate::keys::ENVIRONMENT;
@@ -62,8 +62,68 @@ impl Reader<'_, '_> {
             return None;
         }
         let fields = self.fields(at, &ENVIRONMENT)?;
-        let path = self.literal(fields.get("path")?, "a path")?;
-        Some(Activation::Path(path.to_owned()))
+        let mut said = fields.found.iter().map(|(key, value)| (key.name, *value));
+        let Some((kind, value)) = said.next() else {
+            // Keys that are none have been told.
+            if self.tree.map(at).is_some_and(|entries| entries.len() == 0) {
+                let hint = "`path: DIR`, `venv: FILE` or `conda: FILE`";
+                self.hint(at, "an environment that says nothing", hint);
+            }
+            return None;
+        };
+        if let Some((other, value)) = said.next() {
+            let message = format!("`{other}` beside `{kind}`: an environment is one of them");
+            self.hint(value, message, "leave one of the two out");
+            return None;
+        }
+        let path = self.literal(value, "a path")?.to_owned();
+        Some(match kind {
+            "venv" => Activation::Venv(path),
+            "conda" => Activation::Conda(path),
+            _ => Activation::Path(path),
+        })
+    }
+
+    /// Lays the file that the environment of all commands is made of into the directories of all
+    /// activities, where `files` does not say so.
+    pub(super) fn lay_common(&mut self, environment: Option<&Environment>) {
+        let activation = environment.and_then(|all| all.activation.as_ref());
+        let Some(file) = activation.and_then(Activation::file) else {
+            return;
+        };
+        if !self.draft.files.iter().any(|path| path == file) {
+            self.draft.files.push(file.to_owned());
+        }
+    }
+
+    /// Lays the file that the environment of an activity is made of into its directory, unless one of
+    /// its inputs has that path, or it lies there for all activities.
+    pub(super) fn lay_own(&mut self, activity: &mut Activity, inputs: Option<Id>) {
+        let Some(file) = activity.activation.as_ref().and_then(Activation::file) else {
+            return;
+        };
+        let tree = self.tree;
+        let mut inputs = inputs
+            .and_then(|inputs| tree.map(inputs))
+            .into_iter()
+            .flatten();
+        if inputs.any(|(path, _)| tree.text(path) == Some(file)) {
+            return;
+        }
+        let place = self.place_of(file.to_owned());
+        let is_used = activity.uses.iter().flatten().any(|used| *used == place);
+        if place as usize >= self.n_common_files && !is_used {
+            activity.uses.get_or_insert_default().push(place);
+        }
+    }
+
+    /// The place of a file beside the definition, behind all others where it is another one.
+    pub(super) fn place_of(&mut self, path: String) -> u32 {
+        let files = &mut self.draft.files;
+        *self.files.entry(path).or_insert_with_key(|path| {
+            files.push(path.clone());
+            files.len() as u32 - 1
+        })
     }
 
     /// Named limits with their units.

@@ -52,7 +52,11 @@ impl Reader<'_, '_> {
                 }
             }
         }
+        let environment = self.environment(&fields);
+        self.lay_common(environment.as_deref());
+        self.draft.environment = environment;
         let n_common = self.draft.files.len();
+        self.n_common_files = n_common;
         for (place, path) in self.draft.files.iter().enumerate() {
             self.files.entry(path.clone()).or_insert(place as u32);
         }
@@ -73,7 +77,6 @@ impl Reader<'_, '_> {
         let keeps = keeps.and_then(|at| self.truth(at));
         // To keep them is what happens where nothing is said.
         self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
-        self.draft.environment = self.environment(&fields);
         self.draft.limits = fields.get("limits").map(|at| self.limits(at));
         self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
         self.draft.policy = fields.get("policy").and_then(|at| self.policy(at));

@@ -92,6 +92,8 @@ pub fn json(definition: &Definition) -> Value {
 fn activated(activation: &Activation) -> Value {
     match activation {
         Activation::Path(path) => json!({ "path": path }),
+        Activation::Venv(path) => json!({ "venv": path }),
+        Activation::Conda(path) => json!({ "conda": path }),
     }
 }
 

@@ -443,7 +443,7 @@ fn environments_retries_and_limits_are_strict() {
     let text = "xavantes: 1\nname: p\nenv: { A: '${ no }', 'B=': 1 }\npass: [C, C, A]\nenv-file: ../x\n\
                 environment: { path: opt }\nlimits: { l: 0, m: 2 }\nbody:\n  sequence:\n    - activity: a\n      run: [a]\n      \
                 environment: { PATH: x }\n      uses-limit: { m: 3 }\n      retry: { attempts: 2, on: [timeuot, exit], memory: 2x }\n    \
-                - activity: b\n      run: [b]\n      environment: { venv: x }\n      uses-limit: m\n      repeatable: true\n      \
+                - activity: b\n      run: [b]\n      environment: { venv: x/ }\n      uses-limit: m\n      repeatable: true\n      \
                 retry: { attempts: 2, on: [75], memory: x1.01 }\n";
     let expected = [
         "3:15: no variable is called `no`",
@@ -458,10 +458,39 @@ fn environments_retries_and_limits_are_strict() {
         "14:34: `timeuot` is no end of an attempt (did you mean `timeout`?)",
         "14:58: `2x` where a factor is expected (`x2` is twice as much as the try before had)",
         "14:58: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
-        "17:22: `venv` is part of the language, but this version does not run it",
-        "17:22: an environment without `path` (`path`: its directory on the machines: DIR/bin comes first in PATH)",
+        "17:31: a directory, not a file",
         "19:19: an activity that takes of a limit cannot be repeatable (two attempts could run at the same time, and both would need it)",
         "20:47: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
     ];
     assert_eq!(lines(&refused(text)), expected, "{text}");
+}
+
+#[test]
+fn an_environment_is_made_of_one_file() {
+    let refused_at = |environment: &str| {
+        let text = format!(
+            "xavantes: 1\nname: p\nbody:\n  activity: a\n  run: [a]\n  environment: {environment}\n"
+        );
+        lines(&refused(&text))
+    };
+    for (environment, expected) in [
+        (
+            "{}",
+            "6:16: an environment that says nothing (`path: DIR`, `venv: FILE` or `conda: FILE`)",
+        ),
+        (
+            "{ venv: a.txt, conda: b.yaml }",
+            "6:38: `conda` beside `venv`: an environment is one of them (leave one of the two out)",
+        ),
+        (
+            "{ conda: b.txt }",
+            "6:25: `b.txt` is no file for conda (its name ends with `.yaml` or `.yml`)",
+        ),
+        (
+            "{ veenv: a.txt }",
+            "6:18: unknown key `veenv` (did you mean `venv`?)",
+        ),
+    ] {
+        assert_eq!(refused_at(environment), [expected], "{environment}");
+    }
 }

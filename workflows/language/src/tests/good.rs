@@ -413,3 +413,43 @@ fn the_environment_retries_and_named_limits_are_read() {
         [RetryOn::Failed, RetryOn::OutOfMemory, RetryOn::Exit(75)]
     );
 }
+
+#[test]
+fn the_file_of_an_environment_lies_where_it_is_used() {
+    let text = "xavantes: 1\nname: p\nfiles: [a.sh]\nenvironment: { venv: all.txt }\nbody:\n  sequence:\n    - activity: a\n      \
+                run: [a]\n      outputs: { made: made.yaml }\n    - activity: b\n      run: [b]\n      uses: [b.sh]\n      \
+                environment: { conda: own.yaml }\n    - activity: c\n      run: [c]\n      inputs: { made.yaml: a.made }\n      \
+                environment: { conda: made.yaml }\n    - activity: d\n      run: [d]\n      environment: { venv: all.txt }\n";
+    let definition = super::compiled(text).definition;
+    let draft = definition.draft();
+    assert_eq!(draft.files, ["a.sh", "all.txt", "b.sh", "own.yaml"]);
+    assert_eq!(draft.common_files(), ["a.sh", "all.txt"]);
+    let told = |node: &model::Node| {
+        let activity = node.activity()?;
+        let files = draft.files_of(activity).map(|(_, path)| path);
+        let files = files.skip(2).collect::<Vec<_>>().join(" ");
+        let labels = activity
+            .labels
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        Some(format!(
+            "{}: {files}; {}",
+            node.name,
+            labels.collect::<Vec<_>>().join(" ")
+        ))
+    };
+    let told: Vec<String> = draft.nodes.iter().filter_map(told).collect();
+    assert_eq!(
+        told,
+        [
+            "a: ; venv=yes",
+            "b: b.sh own.yaml; conda=yes",
+            "c: ; conda=yes",
+            "d: ; venv=yes"
+        ]
+    );
+    // The labels follow from the environments, so an export does not have them.
+    let exported = crate::yaml(&definition);
+    assert!(!exported.contains("labels"), "{exported}");
+    assert_eq!(super::compiled(&exported).definition.draft(), draft);
+}

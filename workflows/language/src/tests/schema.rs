@@ -217,6 +217,8 @@ fn example(table: &Table, key: &str) -> String {
         ("a retry", _) => activity(
             "memory: 1GiB, retry: { attempts: 2, backoff: 1s, on: [1, lost, exit, out-of-memory], memory: x1.5 }",
         ),
+        ("an environment", "venv") => activity("environment: { venv: r.txt }"),
+        ("an environment", "conda") => activity("environment: { conda: e.yaml }"),
         ("an environment", _) => activity("environment: { path: /opt/x }"),
         ("an activity", key) => match key {
             "env" => activity("env: { A: b }"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::environment::{check_activation, check_variable_name};
+use super::environment::{check_activation, check_environment_file, check_variable_name};
 use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
 use super::{check_priority, check_source, check_used, check_variable};
@@ -66,6 +66,7 @@ pub(super) fn check_activity(
         check_template(value, here, &field, problems);
     }
     check_activation(activity.activation.as_ref(), here, problems);
+    check_environment_file(draft, activity, id, problems);
     check_used(draft, activity, id, problems);
     let mut staged_paths = BTreeSet::new();
     for staged in &activity.inputs {

@@ -7,6 +7,7 @@ use super::words::{check_path, check_template, shorten};
 use crate::NodeId;
 use crate::definition::environment::{Activation, Environment, is_variable_name};
 use crate::definition::limits::{PARTS_MAX, PATH_BYTES_MAX};
+use crate::definition::{Activity, Draft};
 
 pub(super) fn check_environment(environment: &Environment, problems: &mut Problems) {
     for (field, n_entries) in [
@@ -61,9 +62,23 @@ pub(super) fn check_activation(
     node: Option<NodeId>,
     problems: &mut Problems,
 ) {
-    let Some(Activation::Path(path)) = activation else {
-        return;
-    };
+    match activation {
+        None => {}
+        Some(Activation::Path(path)) => check_directory(path, node, problems),
+        Some(Activation::Venv(path)) => check_file(path, node, "environment.venv", problems),
+        Some(Activation::Conda(path)) => {
+            let field = "environment.conda";
+            check_file(path, node, field, problems);
+            // conda itself refuses other names.
+            if !path.ends_with(".yaml") && !path.ends_with(".yml") {
+                let message = format!("`{}` is no file for conda", shorten(path));
+                problems.hint(node, field, message, "its name ends with `.yaml` or `.yml`");
+            }
+        }
+    }
+}
+
+fn check_directory(path: &str, node: Option<NodeId>, problems: &mut Problems) {
     let field = "environment.path";
     if !path.starts_with('/') {
         let message = format!("`{}` is not an absolute path", shorten(path));
@@ -74,5 +89,35 @@ pub(super) fn check_activation(
     } else if path.contains([':', '\0', '\n']) {
         let message = "a path with a colon, a line end or a NUL in it";
         problems.hint(node, field, message, "`PATH` cannot have these");
+    }
+}
+
+fn check_file(path: &str, node: Option<NodeId>, field: &str, problems: &mut Problems) {
+    check_path(path, node, field, problems);
+    if path.ends_with('/') {
+        problems.add(node, field, "a directory, not a file");
+    }
+}
+
+/// The file that the environment of an activity is made of has to lie in its directory.
+pub(super) fn check_environment_file(
+    draft: &Draft,
+    activity: &Activity,
+    node: NodeId,
+    problems: &mut Problems,
+) {
+    let activation = draft.activation_of(activity);
+    let Some(file) = activation.and_then(Activation::file) else {
+        return;
+    };
+    let mut inputs = activity.inputs.iter();
+    let is_known = inputs.any(|staged| staged.path == file)
+        || draft.files_of(activity).any(|(_, path)| path == file);
+    if !is_known {
+        let message = format!(
+            "`{}` is neither among the inputs nor among the files",
+            shorten(file)
+        );
+        problems.add(Some(node), "environment", message);
     }
 }

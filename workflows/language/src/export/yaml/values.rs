@@ -27,8 +27,13 @@ pub(super) fn of_variable(variable: &Variable) -> String {
 }
 
 pub(super) fn of_activation(activation: Option<&Activation>) -> Vec<(String, String)> {
-    let path = activation.map(|Activation::Path(path)| ("path".to_owned(), scalar(path)));
-    path.into_iter().collect()
+    let (key, path) = match activation {
+        None => return Vec::new(),
+        Some(Activation::Path(path)) => ("path", path),
+        Some(Activation::Venv(path)) => ("venv", path),
+        Some(Activation::Conda(path)) => ("conda", path),
+    };
+    vec![(key.to_owned(), scalar(path))]
 }
 
 pub(super) fn of_limits(limits: &[(String, u32)]) -> Vec<(String, String)> {
