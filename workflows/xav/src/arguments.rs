@@ -190,7 +190,8 @@ Examples:
 /// The choice of a process.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
-    /// The process, by its ID or the beginning of it; the newest one where left out
+    /// The process, by its ID or the beginning of it, or by its name, which means the newest run of it;
+    /// the newest process where left out
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -266,7 +267,7 @@ pub(crate) struct Why {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["ids", "older_than"]))]
 pub(crate) struct Forget {
-    /// The processes, by their IDs or the beginnings of them
+    /// The processes, by their IDs or the beginnings of them; a name means the newest run of it
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
     /// All processes that ended so long ago: `7d`
