@@ -185,7 +185,8 @@ Examples:
 const FORGET_EXAMPLES: &str = "\
 Examples:
   xav forget 0c4r 3m9v          these two
-  xav forget --older-than 7d    all that ended more than a week ago";
+  xav forget --older-than 7d    all that ended more than a week ago
+  xav forget align --dry-run    what would be free without the newest run of `align`";
 
 /// The choice of a process.
 #[derive(Args, Debug)]
@@ -273,6 +274,9 @@ pub(crate) struct Forget {
     /// All processes that ended so long ago: `7d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Span>,
+    /// Tell what would be forgotten and how many bytes would be free; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) state: State,
     /// Print JSON
