@@ -211,6 +211,14 @@ impl Store {
         Ok(removed.is_some())
     }
 
+    /// The size on the disk of the blobs of these, each counted once.
+    pub(crate) fn stored_of(&self, artifacts: &[Artifact]) -> u64 {
+        let blobs = self.blobs_of(artifacts);
+        let index = self.inner.index();
+        let stored = blobs.into_iter().filter_map(|hash| index.get(hash));
+        stored.map(|entry| entry.stored).sum()
+    }
+
     fn kept(&self, pins: &Pins) -> BTreeSet<Hash> {
         let mut kept = BTreeSet::new();
         for artifact in pins.by_owner.values().flatten() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::Artifact;
+use model::{Artifact, Bytes};
 
 use crate::{OpenError, PlaceError, Store};
 
@@ -21,6 +21,12 @@ impl Reader {
     pub fn has(&self, artifact: Artifact) -> bool {
         let missing = self.0.missing(artifact);
         missing.is_ok_and(|missing| missing.is_empty())
+    }
+
+    /// The size on the disk of the blobs that these do not need: what an eviction would free that spares
+    /// them alone. A directory needs its files.
+    pub fn size_without(&self, needed: &[Artifact]) -> Bytes {
+        Bytes(self.0.size().0.saturating_sub(self.0.stored_of(needed)))
     }
 
     /// Writes a file or a directory where a user wants it, as [`Store::export`] does.

@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// The blobs of artifacts; a listing that is not here names none but itself.
-    fn blobs_of(&self, artifacts: &[Artifact]) -> BTreeSet<Hash> {
+    pub(crate) fn blobs_of(&self, artifacts: &[Artifact]) -> BTreeSet<Hash> {
         let mut hashes = BTreeSet::new();
         for artifact in artifacts {
             hashes.insert(artifact.hash);

@@ -80,3 +80,69 @@ fn a_list_is_narrowed_by_name_phase_and_time() {
         .expect(0)
         .says("there is no such process");
 }
+
+#[test]
+fn the_name_of_a_process_means_its_newest_run() {
+    let sandbox = Sandbox::new();
+    let define = |name: &str, command: &str| {
+        let text = format!(
+            "xavantes: 1\nname: {name}\nbody: {{ activity: say, run: [sh, -c, '{command}'] }}\n"
+        );
+        sandbox.file(&format!("{name}.yaml"), text)
+    };
+    let (line, other) = (
+        define("one-line", "echo one"),
+        define("other", "echo >&2 no; exit 3"),
+    );
+    let run = |file: &str| {
+        let json = sandbox.json(&["run", file, "--json"]);
+        json["process"].as_str().unwrap().to_owned()
+    };
+    let first = run(&line);
+    let newest = run(&line);
+    let last = run(&other);
+    let process = |arguments: &[&str]| {
+        let json = sandbox.json(&[arguments, &["--json"]].concat());
+        json["process"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(process(&["status", "one-line"]), newest);
+    assert_eq!(process(&["status", "other"]), last);
+    assert_eq!(process(&["status", &first[..6]]), first);
+    sandbox
+        .xav(&["logs", "one-line", "say"])
+        .expect(0)
+        .shows("one");
+    sandbox.xav(&["why", "other", "say"]).expect(0).shows("3");
+    sandbox.xav(&["results", "one-line"]).expect(0);
+    sandbox.xav(&["rerun", "one-line", "--dry-run"]).expect(0);
+    // A slip leads to the name that was meant.
+    sandbox
+        .xav(&["status", "one-lime"])
+        .expect(2)
+        .says("did you mean one-line?");
+    // Whoever failed is shown alone.
+    let failed = sandbox.xav(&["status", "other", "--failed"]).expect(0);
+    failed.shows("say").shows("1 activity that are faulted");
+    let failed = sandbox.xav(&["status", "one-line", "--failed"]).expect(0);
+    assert!(!failed.stdout.contains("say"), "{failed:?}");
+    let listed = sandbox.json(&["list", "--json", "--after", "other"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    sandbox
+        .xav(&["forget", "one-line"])
+        .expect(0)
+        .shows(&newest);
+    assert_eq!(process(&["status", "one-line"]), first);
+}
+
+#[test]
+fn a_run_says_where_it_runs_to_people_alone() {
+    let sandbox = Sandbox::new();
+    let text = "xavantes: 1\nname: short\nbody: { activity: a, run: ['true'] }\n";
+    let file = sandbox.file("short.yaml", text);
+    let told = sandbox.xav(&["run", &file, "--slots", "3"]).expect(0);
+    told.says(" runs on this machine, on 3 slots\n");
+    for option in ["--quiet", "--json", "--dry-run"] {
+        let told = sandbox.xav(&["run", &file, option]).expect(0);
+        assert!(!told.stderr.contains("runs on"), "{told:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Removal of processes: `xav forget`, `--keep`, and the disk use in `xav list`.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use crate::sandbox::{Sandbox, Started};
@@ -122,6 +123,72 @@ fn of_several_in_a_directory_the_others_keep_their_files() {
         .map(|one| one.unwrap().file_name())
         .collect();
     assert_eq!(left, ["letter"]);
+}
+
+/// The bytes on the disk that the files of a directory take.
+fn disk_use(directory: &std::path::Path) -> u64 {
+    let entries = fs::read_dir(directory).unwrap().map(|one| one.unwrap());
+    let sizes = entries.map(|entry| {
+        let metadata = entry.metadata().unwrap();
+        let below = match metadata.is_dir() {
+            true => disk_use(&entry.path()),
+            false => 0,
+        };
+        metadata.blocks() * 512 + below
+    });
+    sizes.sum()
+}
+
+#[test]
+fn a_dry_run_tells_what_would_be_free_and_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let (one, other) = (made(&sandbox, "one", &[]), made(&sandbox, "other", &[]));
+    let dry = ["forget", "--older-than", "0s", "--dry-run"];
+    let told = sandbox.xav(&dry).expect(0);
+    told.shows(&format!("{one} made has completed "))
+        .shows(&format!("{other} made has completed "))
+        .shows("2 processes would be forgotten, ");
+    let dry = |id: &str, more: &[&str]| {
+        let arguments = [&["forget", id, "--dry-run", "--json"], more].concat();
+        let json = sandbox.json(&arguments);
+        assert_eq!(json["would_forget"][0], id, "{json}");
+        json["would_free_bytes"].as_u64().unwrap()
+    };
+    let foretold = dry(&one, &[]);
+    assert_eq!(sandbox.n_runs(), 2);
+    let before = disk_use(&sandbox.runs());
+    sandbox.xav(&["forget", &one]).expect(0);
+    let freed = before - disk_use(&sandbox.runs());
+    // The directory itself is one block or none.
+    assert!(freed.abs_diff(foretold) <= 8_192, "{freed} {foretold}");
+    sandbox
+        .xav(&["forget", "--older-than", "1h", "--dry-run"])
+        .expect(0)
+        .shows("nothing would be forgotten");
+
+    // In a directory that keeps others: its blobs, results and logs, while a run has it and after that.
+    let state = ["--state", "s"];
+    let (third, fourth) = (made(&sandbox, "3", &state), made(&sandbox, "4", &state));
+    let run = waiting(&sandbox, &state);
+    let beside = dry(&third, &state);
+    let list = sandbox.json(&["list", "--state", "s", "--json"]);
+    let running = list[0]["process"].as_str().unwrap();
+    sandbox
+        .xav(&["forget", running, "--dry-run", "--state", "s"])
+        .expect(2)
+        .says("it is not forgotten");
+    sandbox.file("gate", "");
+    run.end().expect(0);
+    let foretold = dry(&third, &state);
+    assert_eq!(beside, foretold);
+    assert!((600_000..700_000).contains(&foretold), "{foretold}");
+    let directory = sandbox.path("s");
+    let before = disk_use(&directory.join("am")) + disk_use(&directory.join("results"));
+    sandbox.xav(&["forget", &third, "--state", "s"]).expect(0);
+    let after = disk_use(&directory.join("am")) + disk_use(&directory.join("results"));
+    let freed = before - after;
+    assert!(freed.abs_diff(foretold) <= 20_000, "{freed} {foretold}");
+    check_results(&sandbox, &fourth, "4\n");
 }
 
 #[test]

@@ -340,10 +340,41 @@ fn a_grid_is_chosen_for_good_and_left_again() {
         .says("did you mean lab?");
     let used = sandbox.xav(&["grid", "use", "lab"]).expect(0);
     used.shows("as xav://grid/lab/user/ana");
+    // Commands for administrators use it too, and take a name.
+    for nodes in [
+        &["nodes", "--json"][..],
+        &["nodes", "--json", "--grid", "lab"],
+    ] {
+        assert_eq!(sandbox.json(nodes)[0]["name"], "am1");
+    }
     let id = submitted(&world, "lab");
     let list = sandbox.json(&["list", "--json"]);
     assert_eq!(list[0]["process"], id.as_str());
+    // Its owner goes by the name that a certificate has, and it goes by its own name.
+    for (owner, n_listed) in [("ana", 1), ("ben", 0)] {
+        let list = sandbox.json(&["list", "--json", "--owner", owner]);
+        assert_eq!(list.as_array().unwrap().len(), n_listed, "{owner}");
+    }
+    let status = sandbox.json(&["status", "gated", "--json"]);
+    assert_eq!(status["process"], id.as_str());
+    let early = sandbox.xav(&["forget", "gated", "--dry-run"]).expect(2);
+    early.says("it is not forgotten");
     sandbox.xav(&["cancel"]).expect(0);
+    until_it_is(&world, "lab", &id, "cancelled");
+    let foretold = sandbox.json(&["forget", "gated", "--dry-run", "--json"]);
+    assert_eq!(foretold["would_forget"][0], id.as_str());
+    assert_eq!(foretold["would_free_bytes"], Value::Null);
+    let file = sandbox.file(
+        "short.yaml",
+        "xavantes: 1\nname: short\nbody: { activity: a, run: ['true'] }\n",
+    );
+    let where_it_runs = " runs on the grid lab (";
+    let given = sandbox.xav(&["submit", &file]).expect(0);
+    assert_eq!(given.stdout.trim_end().len(), 13, "{given:?}");
+    given.says(where_it_runs);
+    sandbox.xav(&["run", &file]).expect(0).says(where_it_runs);
+    let quiet = sandbox.xav(&["run", &file, "--quiet"]).expect(0);
+    assert!(!quiet.stderr.contains(where_it_runs), "{quiet:?}");
     assert_eq!(
         sandbox.json(&["list", "--json", "--embedded"]),
         Value::Array(vec![])

@@ -185,12 +185,14 @@ Examples:
 const FORGET_EXAMPLES: &str = "\
 Examples:
   xav forget 0c4r 3m9v          these two
-  xav forget --older-than 7d    all that ended more than a week ago";
+  xav forget --older-than 7d    all that ended more than a week ago
+  xav forget align --dry-run    what would be free without the newest run of `align`";
 
 /// The choice of a process.
 #[derive(Args, Debug)]
 pub(crate) struct Which {
-    /// The process, by its ID or the beginning of it; the newest one where left out
+    /// The process, by its ID or the beginning of it, or by its name, which means the newest run of it;
+    /// the newest process where left out
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -266,12 +268,15 @@ pub(crate) struct Why {
 #[derive(Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["ids", "older_than"]))]
 pub(crate) struct Forget {
-    /// The processes, by their IDs or the beginnings of them
+    /// The processes, by their IDs or the beginnings of them; a name means the newest run of it
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
     /// All processes that ended so long ago: `7d`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) older_than: Option<Span>,
+    /// Tell what would be forgotten and how many bytes would be free; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) state: State,
     /// Print JSON

@@ -13,7 +13,7 @@ use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
 use crate::arguments::{Following, Forget, State};
-use crate::ask::unfit;
+use crate::ask::{Source, unfit};
 use crate::failure::{Failure, Outcome, status};
 use crate::garbage::{self, Kept};
 use crate::grid::Grid;
@@ -58,11 +58,16 @@ pub(crate) fn forget(arguments: &Forget) -> Outcome {
     if let Scope::Grid(remote) = &scope {
         return in_grid::forget(remote, arguments);
     }
-    sweep();
+    if !arguments.dry_run {
+        sweep();
+    }
     let wanted = match arguments.older_than {
         Some(age) => older_than(&scope, age),
         None => named(&scope, &arguments.ids)?,
     };
+    if arguments.dry_run {
+        return foretell(&wanted, arguments.json);
+    }
     let mut forgotten = Vec::new();
     let mut failures = Vec::new();
     let mut freed = Bytes::ZERO;
@@ -151,6 +156,79 @@ fn said(forgotten: &[ProcessId], freed: Option<Bytes>) -> String {
         [one] => format!("forgot {one}{freed}\n"),
         several => format!("forgot {} processes{freed}\n", several.len()),
     }
+}
+
+/// `xav forget --dry-run`: what would be forgotten, and how many bytes would be free.
+fn foretell(wanted: &[(StateDirectory, Vec<ProcessId>)], as_json: bool) -> Outcome {
+    let (mut foretold, mut failures) = (Vec::new(), Vec::new());
+    for (directory, processes) in wanted {
+        match foretold_in(directory, processes) {
+            Ok(of_directory) => foretold.push(of_directory),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let freed = foretold.iter().fold(Bytes::ZERO, |sum, one| sum + one.0);
+    let processes: Vec<Summary> = foretold.into_iter().flat_map(|one| one.1).collect();
+    tell_foretold(&processes, Some(freed), as_json)?;
+    let worst = failures.iter().map(|failure| failure.status).max();
+    for failure in failures {
+        failure.tell(false);
+    }
+    Ok(worst.unwrap_or(0))
+}
+
+/// The bytes that processes of a state directory would leave free, and what is known of them. The journal
+/// is not counted where others stay in it: what they would leave of it is not known before.
+fn foretold_in(
+    directory: &StateDirectory,
+    processes: &[ProcessId],
+) -> Result<(Bytes, Vec<Summary>), Failure> {
+    let mut source = Source::of(directory)?;
+    let mut summaries = Vec::new();
+    for &process in processes {
+        let summary = source.status(process)?.summary;
+        if !summary.phase.has_ended() {
+            return Err(not_ended(&summary));
+        }
+        summaries.push(summary);
+    }
+    let is_live = source.is_live();
+    let kept = Kept::without(|request| source.answer(request), processes)?;
+    let bytes = match kept.is_empty() && !is_live {
+        true => summary_file::disk_use(directory.path()).unwrap_or_default(),
+        false => garbage::size(directory.path(), &kept),
+    };
+    Ok((bytes, summaries))
+}
+
+/// Says what would be forgotten, and what would be free where that is known.
+fn tell_foretold(
+    processes: &[Summary],
+    freed: Option<Bytes>,
+    as_json: bool,
+) -> Result<(), Failure> {
+    if as_json {
+        let ids: Vec<String> = processes
+            .iter()
+            .map(|one| one.process.to_string())
+            .collect();
+        let freed = freed.map(|freed| freed.0);
+        screen::json(&json!({ "would_forget": ids, "would_free_bytes": freed }))?;
+        return Ok(());
+    }
+    let freed = freed.map_or_else(String::new, |freed| format!(", {freed}"));
+    let rows = processes.iter().map(|one| {
+        let ended = one.ended.map(text::moment).unwrap_or_default();
+        let past = render::past(one.phase);
+        format!("{} {} {past} {ended}\n", one.process, one.name)
+    });
+    let rows: String = rows.collect();
+    let all = text::count(processes.len() as u64, "process", "processes");
+    screen::out(&match processes {
+        [] => "nothing would be forgotten\n".to_owned(),
+        _ => format!("{rows}{all} would be forgotten{freed}\n"),
+    })?;
+    Ok(())
 }
 
 /// True if a process ended so long ago.
@@ -251,7 +329,7 @@ fn forget_held(
             return Err(not_ended(&status.summary));
         }
     }
-    let kept = Kept::without(&offline, processes)?;
+    let kept = Kept::without(|request| Ok(offline.answer(&request)), processes)?;
     let is_quiet = offline.list().iter().all(|one| one.phase.has_ended());
     drop(offline);
     if kept.is_empty() {

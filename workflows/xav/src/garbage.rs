@@ -2,16 +2,17 @@
 //! forgotten processes. The run that holds the directory collects them while no manager runs in it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::{Artifact, Bytes, ProcessId, Value};
 use process_daemon::Offline;
 use wire::client::{Answer, Request};
 
+use crate::ask::unfit;
 use crate::failure::{Failure, chain};
-use crate::{machines, screen, sources};
+use crate::{machines, screen, sources, summary_file};
 
 /// The file's name that says that there is garbage.
 const MARK: &str = "garbage";
@@ -54,27 +55,35 @@ pub(crate) struct Kept {
 impl Kept {
     /// Everything that the processes of a manager refer to.
     pub(crate) fn of(offline: &Offline) -> Result<Kept, Failure> {
-        Kept::without(offline, &[])
+        Kept::without(|request| Ok(offline.answer(&request)), &[])
     }
 
-    /// The same without some of them.
-    pub(crate) fn without(offline: &Offline, forgotten: &[ProcessId]) -> Result<Kept, Failure> {
+    /// The same without some of them, by the answers of whoever has the processes.
+    pub(crate) fn without(
+        mut ask: impl FnMut(Request) -> Result<Answer, Failure>,
+        forgotten: &[ProcessId],
+    ) -> Result<Kept, Failure> {
         let mut kept = Kept {
             processes: BTreeSet::new(),
             logged: BTreeSet::new(),
             artifacts: Vec::new(),
         };
-        for summary in offline.list() {
+        let answer = ask(Request::List)?;
+        let Answer::Processes(processes) = answer else {
+            return Err(unfit(&answer));
+        };
+        for summary in processes {
             let process = summary.process;
             if forgotten.contains(&process) {
                 continue;
             }
             kept.processes.insert(process);
             kept.logged.insert(process);
-            let submission = offline.answer(&Request::Submission(process));
-            let (Some(status), Answer::Submission(submitted, _)) =
-                (offline.status(process), submission)
-            else {
+            let answers = (
+                ask(Request::Status(process))?,
+                ask(Request::Submission(process))?,
+            );
+            let (Answer::Status(status), Answer::Submission(submitted, _)) = answers else {
                 return Err(Failure::new(format!("could not tell what {process} needs")));
             };
             kept.artifacts.extend(submitted.files);
@@ -116,6 +125,22 @@ fn artifacts_of(value: &Value, into: &mut Vec<Artifact>) {
     }
 }
 
+/// The bytes on the disk that a collection would remove. It changes nothing, and a run may have the
+/// directory.
+pub(crate) fn size(directory: &Path, kept: &Kept) -> Bytes {
+    let machines = machines::directories(directory);
+    let blobs = machines.iter().filter_map(|machine| {
+        let reader = activity_blobs::Reader::open(&machine.join("blobs")).ok()?;
+        Some(reader.size_without(&kept.artifacts))
+    });
+    let paths = left(directory, kept);
+    let paths = paths.iter();
+    let others = paths.map(|path| summary_file::disk_use_of(path));
+    blobs
+        .chain(others)
+        .fold(Bytes::ZERO, |sum, size| sum + size)
+}
+
 /// Removes what does not remain. No manager may run in the directory.
 pub(crate) fn collect(directory: &Path, kept: &Kept) -> Result<(), Failure> {
     for machine in machines::directories(directory) {
@@ -123,12 +148,10 @@ pub(crate) fn collect(directory: &Path, kept: &Kept) -> Result<(), Failure> {
         if blobs.is_dir() {
             evict(&blobs, kept)?;
         }
-        remove_of_others(&activity_daemon::work_directory(&machine), &kept.processes);
-        let logs = activity_executor::log_directory(&machine.join("executor"));
-        remove_of_others(&logs, &kept.logged);
     }
-    collect_results(directory, kept);
-    remove_of_others(&directory.join(sources::DIRECTORY), &kept.processes);
+    for path in left(directory, kept) {
+        remove(&path);
+    }
     match fs::remove_file(directory.join(MARK)) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(Failure::new(format!("could not remove {MARK}: {error}")))
@@ -153,19 +176,31 @@ fn evict(blobs: &Path, kept: &Kept) -> Result<(), Failure> {
     }
 }
 
-/// Removes the entries of a directory whose names begin with that of a process that does not remain.
-/// A file that cannot be removed stays: it takes space and does no harm.
-fn remove_of_others(directory: &Path, kept: &BTreeSet<ProcessId>) {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.filter_map(Result::ok) {
+/// The work directories, logs, results and sources of processes that do not remain.
+fn left(directory: &Path, kept: &Kept) -> Vec<PathBuf> {
+    let mut left = Vec::new();
+    for machine in machines::directories(directory) {
+        let work = activity_daemon::work_directory(&machine);
+        left.extend(of_others(&work, &kept.processes));
+        let logs = activity_executor::log_directory(&machine.join("executor"));
+        left.extend(of_others(&logs, &kept.logged));
+    }
+    left.extend(results_left(directory, kept));
+    let sources = directory.join(sources::DIRECTORY);
+    left.extend(of_others(&sources, &kept.processes));
+    left
+}
+
+/// The entries of a directory whose names begin with that of a process that does not remain.
+fn of_others(directory: &Path, kept: &BTreeSet<ProcessId>) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let is_other = |entry: &DirEntry| {
         let name = entry.file_name();
         let process = name.to_str().and_then(process_of);
-        if process.is_some_and(|process| !kept.contains(&process)) {
-            remove(&entry.path());
-        }
-    }
+        process.is_some_and(|process| !kept.contains(&process))
+    };
+    let entries = entries.filter_map(Result::ok).filter(is_other);
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// The process whose name a file's name begins with.
@@ -174,27 +209,27 @@ fn process_of(name: &str) -> Option<ProcessId> {
     first.parse().ok()
 }
 
-/// Removes the results of processes that do not remain. Those of the process for which the
-/// directory was made lie in `results` itself.
-fn collect_results(directory: &Path, kept: &Kept) {
+/// The results of processes that do not remain. Those of the process for which the directory was made
+/// lie in `results` itself.
+fn results_left(directory: &Path, kept: &Kept) -> Vec<PathBuf> {
     let results = directory.join("results");
-    remove_of_others(&results, &kept.processes);
+    let mut left = of_others(&results, &kept.processes);
     let own = directory.file_name().and_then(|name| name.to_str());
     let owner = own.and_then(|name| name.parse::<ProcessId>().ok());
     if owner.is_none_or(|owner| kept.processes.contains(&owner)) {
-        return;
+        return left;
     }
-    let Ok(entries) = fs::read_dir(&results) else {
-        return;
-    };
-    for entry in entries.filter_map(Result::ok) {
+    let entries = fs::read_dir(&results).into_iter().flatten();
+    let is_owners = |entry: &DirEntry| {
         let name = entry.file_name();
-        if name.to_str().and_then(process_of).is_none() {
-            remove(&entry.path());
-        }
-    }
+        name.to_str().and_then(process_of).is_none()
+    };
+    let entries = entries.filter_map(Result::ok).filter(is_owners);
+    left.extend(entries.map(|entry| entry.path()));
+    left
 }
 
+/// Removes a file or a directory. What cannot be removed stays: it takes space and does no harm.
 fn remove(path: &Path) {
     let removed = match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -193,7 +193,7 @@ impl Scope {
         Ok(Scope::All(found))
     }
 
-    /// The process that is meant: by the beginning of its name, or the newest one.
+    /// The process that is meant: by the beginning of its ID, by its name, or the newest one.
     pub(crate) fn find(&self, id: Option<&str>) -> Result<Located, Failure> {
         if let (Scope::All(runs), Some(id)) = (self, id) {
             // Most have a name under which they are found without looking into any directory.
@@ -204,7 +204,8 @@ impl Scope {
                     .iter()
                     .map(|(process, _)| (*process, String::new()))
                     .collect();
-                let process = choose(Some(id), &names)?;
+                let Choice { process, .. } = choose(Some(id), &names)?;
+                self.tell_namesake(id, process);
                 let directory = runs.names.iter().find(|(known, _)| *known == process);
                 let (_, directory) = directory.expect("it was chosen among these");
                 let location = Location::Here(directory.clone());
@@ -252,7 +253,7 @@ impl Scope {
             .iter()
             .map(|one| (one.summary.process, one.summary.name.clone()))
             .collect();
-        let process = choose(id, &names)?;
+        let process = choose(id, &names)?.tell();
         let at = entries
             .iter()
             .position(|one| one.summary.process == process);
@@ -261,6 +262,21 @@ impl Scope {
             location: entry.location,
             process,
         })
+    }
+
+    /// Says that a word, the beginning of this process's ID, is the name of another process too. Most
+    /// words are no names, so the directories are seldom looked into for that.
+    fn tell_namesake(&self, word: &str, process: ProcessId) {
+        if !may_be_name(word) {
+            return;
+        }
+        let (entries, _) = list(self);
+        let names: Vec<(ProcessId, String)> = entries
+            .into_iter()
+            .map(|one| (one.summary.process, one.summary.name))
+            .collect();
+        let namesake = namesake(word, process, &names);
+        Choice { process, namesake }.tell();
     }
 
     /// The state directories in it; a grid has none here.
@@ -351,13 +367,33 @@ fn processes(directory: &StateDirectory) -> Result<(Known, bool), Failure> {
     Ok((Known { processes, disk }, source.is_live()))
 }
 
-/// One of these, the newest first: by the beginning of its name, or the newest.
-pub(crate) fn choose(
-    id: Option<&str>,
-    known: &[(ProcessId, String)],
-) -> Result<ProcessId, Failure> {
+/// The process that a word chooses.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    process: ProcessId,
+    /// The word is the name of another process as well, in these words.
+    namesake: Option<String>,
+}
+
+impl Choice {
+    /// The process, after a doubt about the word was told.
+    pub(crate) fn tell(self) -> ProcessId {
+        if let Some(namesake) = self.namesake {
+            screen::warn(&namesake);
+        }
+        self.process
+    }
+}
+
+/// One of these, the newest first: by the beginning of its ID, else the newest of a name, or the newest of
+/// all where no word is given.
+pub(crate) fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<Choice, Failure> {
+    let without_doubt = |process| Choice {
+        process,
+        namesake: None,
+    };
     let Some(id) = id else {
-        let newest = known.first().map(|(process, _)| *process);
+        let newest = known.first().map(|(process, _)| without_doubt(*process));
         return newest.ok_or_else(|| {
             Failure::refused("there is no process yet").help("start one: xav run FILE")
         });
@@ -367,9 +403,24 @@ pub(crate) fn choose(
         .iter()
         .filter(|(process, _)| begins(*process, id))
         .collect();
+    let mut named = known.iter().filter(|(_, name)| name == id);
     match fits.as_slice() {
-        [] => Err(unknown(id)),
-        [(process, _)] => Ok(*process),
+        [] => match named.next() {
+            Some((process, _)) => Ok(without_doubt(*process)),
+            None => {
+                let names = known.iter().map(|(_, name)| name.as_str());
+                let near = text::nearest(id, names.filter(|name| !name.is_empty()));
+                Err(match near {
+                    Some(near) => unknown(id)
+                        .help(format!("did you mean {near}? xav list shows all processes")),
+                    None => unknown(id),
+                })
+            }
+        },
+        [(process, _)] => Ok(Choice {
+            process: *process,
+            namesake: namesake(id, *process, known),
+        }),
         several => {
             let mut lines: Vec<String> = several
                 .iter()
@@ -379,12 +430,31 @@ pub(crate) fn choose(
             if several.len() > CANDIDATES_MAX {
                 lines.push(format!("and {} more", several.len() - CANDIDATES_MAX));
             }
+            if let Some((newest, _)) = named.next() {
+                lines.push(format!("the newest process of the name {id} is {newest}"));
+            }
             Err(
                 Failure::refused(format!("{} processes begin with {wanted}", several.len()))
                     .help(lines.join("\n  ")),
             )
         }
     }
+}
+
+/// The doubt where a word, the beginning of a process's ID, is the name of another process; of these, the
+/// newest first.
+fn namesake(word: &str, chosen: ProcessId, known: &[(ProcessId, String)]) -> Option<String> {
+    let mut named = known.iter().filter(|(_, name)| name == word);
+    let (newest, _) = named.next().filter(|(newest, _)| *newest != chosen)?;
+    Some(format!(
+        "{word} is the beginning of the ID {chosen}, which is meant; the newest process of the name {word} is {newest}"
+    ))
+}
+
+/// True if a word is written as the names of definitions are, and no ID.
+fn may_be_name(word: &str) -> bool {
+    word.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && word.parse::<ProcessId>().is_err()
 }
 
 fn unknown(id: &str) -> Failure {

@@ -26,7 +26,7 @@ use crate::watch::Host;
 
 use answers::Answers;
 
-pub(crate) use choice::{Use, choose, chosen, of_this_machine, only};
+pub(crate) use choice::{Use, choose, chosen, directory, of_this_machine, only};
 pub(crate) use files::Transfers;
 
 /// The configuration file in a grid's directory.
@@ -103,6 +103,13 @@ impl Remote {
     /// The user's identity in the grid.
     pub(crate) fn identity(&self) -> &Identity {
         self.0.credentials.identity()
+    }
+
+    /// Its name for people: `lab (/home/ana/lab), as xav://grid/lab/user/ana`.
+    pub(crate) fn shown(&self) -> String {
+        let identity = self.identity();
+        let (grid, directory) = (identity.grid(), self.directory().display());
+        format!("{grid} ({directory}), as {identity}")
     }
 
     /// Where it is described.

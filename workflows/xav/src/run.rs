@@ -23,7 +23,7 @@ use crate::sources::Sources;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
 use crate::{
-    environment, fault, foresight, forget, machines, remote, render, results, screen, submit,
+    environment, fault, foresight, forget, machines, remote, render, results, screen, submit, text,
 };
 
 /// Unfinished processes of a state directory that are named.
@@ -55,6 +55,13 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     let directory = taken.directory.clone();
     let process = order.key.process();
     let (grid, client) = begin(taken, &order, how)?;
+    if !how.quiet && !how.json {
+        let slots = text::count(grid.n_slots().into(), "slot", "slots");
+        let name = source.definition.name();
+        screen::tell(&format!(
+            "{name} {process} runs on this machine, on {slots}\n"
+        ));
+    }
     let followed = Followed {
         grid,
         directory: &directory,

@@ -47,9 +47,17 @@ pub(crate) fn submit(arguments: &Submit) -> Outcome {
         Location::Grid(home).add_to(&mut document);
         screen::json(&document)?;
     } else {
+        tell_grid(&order, &remote);
         screen::out(&format!("{process}\n"))?;
     }
     Ok(0)
+}
+
+/// Says on which grid a process runs.
+fn tell_grid(order: &Order<'_>, remote: &Remote) {
+    let (name, process) = (order.definition.name(), order.key.process());
+    let shown = remote.shown();
+    screen::tell(&format!("{name} {process} runs on the grid {shown}\n"));
 }
 
 /// `xav run`, in a grid.
@@ -70,6 +78,9 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     }
     let to = arguments.to.as_deref().map(results::absolute).transpose()?;
     let (home, mut client) = give_to_first(remote, &order)?;
+    if !how.quiet && !how.json {
+        tell_grid(&order, remote);
+    }
     let options = arguments.grid.options();
     let process = order.key.process();
     let task = Task {

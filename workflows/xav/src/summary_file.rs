@@ -25,6 +25,9 @@ const HEAD: &str = "xavantes summary 1\n";
 /// Bytes of a file that is read: some 100,000 processes.
 const BYTES_MAX: u64 = 16 << 20;
 
+/// The unit of a file's blocks, whatever the file system's own are.
+const BLOCK_BYTES: u64 = 512;
+
 /// Entries of a state directory that are counted for its disk use; beyond them it is not told, since
 /// nobody would wait for it.
 const ENTRIES_MAX: usize = 1_000_000;
@@ -101,11 +104,21 @@ pub(crate) fn invalidate(directory: &Path) -> io::Result<()> {
     }
 }
 
+/// The disk space of a file, or of a directory with everything in it; nothing where it is gone, or has too
+/// many entries to count.
+pub(crate) fn disk_use_of(path: &Path) -> Bytes {
+    let Ok(metadata) = path.symlink_metadata() else {
+        return Bytes::ZERO;
+    };
+    let own = Bytes(metadata.blocks() * BLOCK_BYTES);
+    match metadata.is_dir() {
+        true => own + disk_use(path).unwrap_or_default(),
+        false => own,
+    }
+}
+
 /// The disk space of a directory and everything in it; none if it has too many entries to count.
 pub(crate) fn disk_use(directory: &Path) -> Option<Bytes> {
-    /// The unit of a file's blocks, whatever the file system's own are.
-    const BLOCK_BYTES: u64 = 512;
-
     let mut bytes = 0;
     let mut n_entries = 0;
     let mut left = vec![directory.to_owned()];

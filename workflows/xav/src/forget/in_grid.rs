@@ -9,10 +9,12 @@ use serde_json::json;
 use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
-use super::{FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, is_over, not_ended, said};
+use super::{
+    FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, is_over, not_ended, said, tell_foretold,
+};
 use crate::arguments::{Following, Forget};
 use crate::failure::{Failure, Outcome};
-use crate::home;
+use crate::home::{self, Choice};
 use crate::remote::{Home, Remote};
 use crate::sources::Sources;
 use crate::watch::Host;
@@ -36,13 +38,24 @@ pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
                 .map(|(_, one)| (one.process, one.name.clone()))
                 .collect();
             let ids = arguments.ids.iter();
-            let chosen: Result<BTreeSet<ProcessId>, Failure> =
-                ids.map(|id| home::choose(Some(id), &names)).collect();
+            let chosen: Result<BTreeSet<ProcessId>, Failure> = ids
+                .map(|id| home::choose(Some(id), &names).map(Choice::tell))
+                .collect();
             let chosen = chosen?;
             let is_chosen = |(_, one): &&(Home, Summary)| chosen.contains(&one.process);
             known.iter().filter(is_chosen).collect()
         }
     };
+    if arguments.dry_run {
+        let unfinished = wanted.iter().find(|(_, one)| !one.phase.has_ended());
+        if let Some((_, one)) = unfinished {
+            return Err(not_ended(one));
+        }
+        let wanted: Vec<Summary> = wanted.iter().map(|(_, one)| one.clone()).collect();
+        // Its machines make room by themselves, as they need it.
+        tell_foretold(&wanted, None, arguments.json)?;
+        return Ok(0);
+    }
     let (mut forgotten, mut failures) = (Vec::new(), Vec::new());
     let mut client: Option<(String, Client)> = None;
     for (home, summary) in wanted {

@@ -11,7 +11,7 @@ use wire::admin::{Refused, Request, Response};
 
 use super::arguments::Of;
 use crate::failure::{Failure, chain};
-use crate::{screen, text};
+use crate::{remote, screen, text};
 
 /// The file in such a directory.
 pub(crate) const FILE: &str = "grid.toml";
@@ -42,11 +42,13 @@ impl GridFile {
 }
 
 impl AdminContext {
+    /// The grid that was given, else the one that XAVANTES_GRID names or `xav grid use` has chosen.
     pub(super) fn of(of: &Of) -> Result<AdminContext, Failure> {
-        let told = shell::environment::text("XAVANTES_GRID").map(PathBuf::from);
-        let Some(dir) = of.dir.clone().or(told) else {
+        let Some(dir) = remote::directory(of.dir.as_deref())? else {
             let failure = Failure::refused("no grid was given");
-            return Err(failure.help("give one: --grid DIR, as `xav grid init DIR` has made it"));
+            return Err(failure.help(
+                "give one: --grid DIR, as `xav grid init DIR` has made it; `xav grid use` chooses one for good",
+            ));
         };
         AdminContext::in_directory(&dir)
     }
@@ -97,10 +99,10 @@ impl AdminContext {
     }
 }
 
-/// Asks the group manager of the grid that was given; none if none was.
+/// Asks the group manager of the grid that was given or chosen; none if none was.
 pub(crate) fn ask_given(of: &Of, ask: &Request) -> Option<Result<Response, Failure>> {
-    let is_given = of.dir.is_some() || shell::environment::text("XAVANTES_GRID").is_some();
-    is_given.then(|| AdminContext::of(of)?.ask(ask))
+    let directory = remote::directory(of.dir.as_deref()).transpose()?;
+    Some(directory.and_then(|directory| AdminContext::in_directory(&directory)?.ask(ask)))
 }
 
 /// Reads somebody's own certificate.

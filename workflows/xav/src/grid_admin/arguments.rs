@@ -11,8 +11,9 @@ use crate::remote;
 /// The choice of a grid.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Of {
-    /// The directory that `xav grid init` or `xav grid join` made; XAVANTES_GRID where left out
-    #[arg(long = "grid", value_name = "DIR")]
+    /// The directory that `xav grid init` or `xav grid join` made, or its name among the user's grids;
+    /// without it, the one that XAVANTES_GRID names or that `xav grid use` has chosen
+    #[arg(long = "grid", value_name = "DIR|NAME")]
     pub(crate) dir: Option<PathBuf>,
 }
 

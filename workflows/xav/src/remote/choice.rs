@@ -83,6 +83,22 @@ pub(crate) fn chosen(choice: &GridChoice, state: Option<&Path>) -> Result<Option
     }
 }
 
+/// The directory of the grid that an administrator's command is about: the one that was given, by its path or
+/// its name, else that of the environment or the one that was chosen for good; none where none is.
+pub(crate) fn directory(given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+    let named = given.map(Path::to_owned);
+    let named = named.or_else(|| shell::environment::text(VARIABLE).map(PathBuf::from));
+    let Some(named) = named else {
+        return chosen_for_good()?.map(|word| find(&word)).transpose();
+    };
+    let by_name = named
+        .to_str()
+        .filter(|word| !Remote::is_at(&named) && !is_path(word))
+        .and_then(|word| Some(home().ok()?.join(GRIDS).join(word)))
+        .filter(|directory| Remote::is_at(directory));
+    Ok(Some(by_name.unwrap_or(named)))
+}
+
 /// Refuses what can only be said of this machine, where a grid is used.
 pub(crate) fn only(following: Following) -> Result<(), Failure> {
     let option = match (following.slots, following.scheduler) {
@@ -111,12 +127,8 @@ fn default() -> Result<Option<Remote>, Failure> {
         let directory = find(&word).map_err(named)?;
         return Remote::open(&directory).map(Some).map_err(named);
     }
-    let Ok(home) = home() else { return Ok(None) };
-    let file = home.join(CHOSEN);
-    let word = match fs::read_to_string(&file) {
-        Ok(text) => text.trim().to_owned(),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(cannot("read", &file, &error)),
+    let Some(word) = chosen_for_good()? else {
+        return Ok(None);
     };
     let unusable = |failure: Failure| Failure {
         help: Some("`xav grid use` chooses another one, --embedded uses this machine".to_owned()),
@@ -124,6 +136,17 @@ fn default() -> Result<Option<Remote>, Failure> {
     };
     let directory = find(&word).map_err(unusable)?;
     Remote::open(&directory).map(Some).map_err(unusable)
+}
+
+/// The path or name of the grid that `xav grid use` has chosen; none where it has chosen none.
+fn chosen_for_good() -> Result<Option<String>, Failure> {
+    let Ok(home) = home() else { return Ok(None) };
+    let file = home.join(CHOSEN);
+    match fs::read_to_string(&file) {
+        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(cannot("read", &file, &error)),
+    }
 }
 
 /// The directory of a grid, by its path or its name.
