@@ -1,11 +1,13 @@
-//! Many processes on a grid on this machine: how soon they are admitted, what each costs its managers while
-//! few and while thousands wait, and how soon work goes on after a restart.
+//! Many processes on a grid on this machine: how soon they are admitted, how soon slots of others are free for
+//! them, what each costs its managers while few and while thousands wait, and how soon work goes on after a
+//! restart.
 
 mod client;
 mod growth;
 mod measure;
 mod mixed;
 mod report;
+mod sharing;
 
 use std::path::Path;
 
@@ -21,6 +23,9 @@ use measure::{Figures, Keys};
 enum Part {
     Wide,
     Mixed,
+    GivenBack,
+    Lost,
+    Watchers,
     Rate,
     Waiting,
     Restart,
@@ -97,6 +102,15 @@ fn measure(
             .wide
             .push(measure::wide(programs, &dir, sizes, keys)?),
         Part::Mixed => figures.mixed.push(mixed::measure(programs, &dir, keys)?),
+        Part::GivenBack => {
+            let seconds = sharing::given_back(programs, &dir, keys)?;
+            figures.given_back.push(seconds);
+        }
+        Part::Lost => figures.lost.push(sharing::lost(programs, &dir, keys)?),
+        Part::Watchers => {
+            let watchers = sharing::watchers(programs, &dir, keys)?;
+            figures.watchers.push(watchers);
+        }
         Part::Rate => figures
             .rate
             .push(measure::rate(programs, &dir, sizes, keys)?),

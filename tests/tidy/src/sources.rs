@@ -34,6 +34,10 @@ const SLEEPS: &[(&str, &str)] = &[
         "how long a daemon is away is what is measured",
     ),
     (
+        "tests/compare/src/many/sharing.rs",
+        "the cost of those who watch meanwhile is measured",
+    ),
+    (
         "tests/it/src/flood/strangers.rs",
         "a flood has a rate: it dials so many times a second",
     ),

@@ -124,7 +124,7 @@ impl Sim {
     pub(crate) fn deafen(&mut self, link: Link, end: usize) {
         let until = self.at + self.random.span(self.faults.deaf_for);
         self.note(&[13], || format!("{link:?} carries nothing from end {end}"));
-        self.wire(link).deaf_until[end] = until;
+        self.wire(link).deafen(end, until);
         self.look_later(link);
     }
 
@@ -140,7 +140,7 @@ impl Sim {
                 continue;
             }
             let wire = self.wire(link);
-            wire.deaf_until = [until; 2];
+            (0..2).for_each(|end| wire.deafen(end, until));
             wire.unplugged_until = until;
             self.look_later(link);
         }

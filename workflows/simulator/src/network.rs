@@ -56,6 +56,12 @@ impl Wire {
         arrivals
     }
 
+    /// Nothing arrives until then that an end sends; for longer, if that was so before: the connection is
+    /// dialled again at the end of that time.
+    pub(crate) fn deafen(&mut self, end: usize, until: Mono) {
+        self.deaf_until[end] = until.max(self.deaf_until[end]);
+    }
+
     /// When a connection can be made: both ways carry, and the machine is there.
     pub(crate) fn usable_at(&self) -> Mono {
         let [one, other] = self.deaf_until;
@@ -78,5 +84,20 @@ impl Wire {
         } else {
             random.span((least, Span(least.0 + (most.0 - least.0) / 16)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_cut_off_does_not_hear_sooner_what_did_not_reach_it() {
+        let mut wire = Wire::default();
+        wire.deafen(1, Mono(90));
+        (0..2).for_each(|end| wire.deafen(end, Mono(50)));
+        assert_eq!(wire.usable_at(), Mono(90));
+        wire.deafen(0, Mono(100));
+        assert_eq!(wire.usable_at(), Mono(100));
     }
 }

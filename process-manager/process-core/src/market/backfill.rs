@@ -62,29 +62,33 @@ pub(super) struct Shadow {
     pub(super) expected: Option<Span>,
     /// The time after which it may begin at the earliest.
     begins: Span,
-    /// The machines that it may begin on: by estimates, that where it is first, that where it is first if
-    /// all goes well, and those of which nothing is known. What others use elsewhere does not delay it.
+    /// The machines that it may begin on: by estimates, that where it is first, those where it may be
+    /// earlier than there if all goes well, and those of which nothing is known. What others use elsewhere
+    /// does not delay it.
     pub(super) places: BTreeSet<ResourceId>,
 }
 
 impl Shadow {
     /// Adds an activity that fits these machines, from these times on.
     fn waits_for(&mut self, free: &[(ResourceId, FreeAt)]) {
-        let soonest = free.iter().map(|&(one, at)| (at.earliest, one)).min();
-        let (earliest, soonest) = soonest.unzip();
+        let earliest = free.iter().map(|(_, at)| at.earliest).min();
         // A machine that fits may come at any moment.
         self.begins = self.begins.max(earliest.unwrap_or_default());
-        let expected = free
+        let by_estimates = free
             .iter()
-            .filter_map(|&(one, at)| Some((at.expected?, one)));
-        let (expected, first) = expected.min().unzip();
-        let unknown = free.iter().filter(|(_, at)| at.expected.is_none());
-        let is_known = unknown.clone().next().is_none();
+            .filter_map(|&(one, at)| Some((at.expected?, one)))
+            .min();
+        let is_known = free.iter().all(|(_, at)| at.expected.is_some());
+        let expected = by_estimates.map(|(expected, _)| expected);
         let both = self.expected.zip(expected.filter(|_| is_known));
         self.expected = both.map(|(before, expected)| before.max(expected));
-        self.places.extend(unknown.map(|&(one, _)| one));
-        self.places.extend(first);
-        self.places.extend(soonest);
+        let may_begin_at = |one: ResourceId, at: FreeAt| {
+            at.expected.is_none()
+                || by_estimates
+                    .is_some_and(|(expected, first)| one == first || at.earliest < expected)
+        };
+        let places = free.iter().filter(|&&(one, at)| may_begin_at(one, at));
+        self.places.extend(places.map(|&(one, _)| one));
     }
 }
 
@@ -469,5 +473,27 @@ mod tests {
         );
         assert_eq!(shadow.begins, Span::from_secs(90));
         assert_eq!(shadow.expected, None);
+    }
+
+    /// ```text
+    ///   two slots are wanted    mine  |.|====|    free now, and after 30 s
+    ///                           other |.|??       free now, and when another manager gives its own back
+    /// ```
+    #[test]
+    fn all_machines_are_kept_where_another_manager_may_let_the_first_process_begin_sooner() {
+        let [mine, other, third, late] = [0, 1, 2, 3].map(ResourceId::local);
+        let mut shadow = Shadow {
+            expected: Some(Span::ZERO),
+            begins: Span::ZERO,
+            places: BTreeSet::new(),
+        };
+        shadow.waits_for(&[
+            (mine, at(0, Some(30))),
+            (other, at(0, Some(40))),
+            (third, at(29, Some(90))),
+            (late, at(30, Some(90))),
+        ]);
+        assert_eq!(shadow.places, BTreeSet::from([mine, other, third]));
+        assert_eq!(shadow.expected, Some(Span::from_secs(30)));
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Grid {
     executors: Vec<PathBuf>,
     /// The socket of its process manager, below a directory whose name is short enough for sockets.
     socket: PathBuf,
-    _sockets: tempfile::TempDir,
+    sockets: tempfile::TempDir,
 }
 
 /// The size of a grid.
@@ -130,8 +130,11 @@ fn spawn(program: &Path, config: &Path) -> Result<Child> {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-        let _ = self.child.wait();
+        // Somebody else may have the number of one that has ended.
+        if let Ok(None) = self.child.try_wait() {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -169,7 +172,7 @@ impl Grid {
             ams: Vec::new(),
             executors: Vec::new(),
             socket,
-            _sockets: sockets,
+            sockets,
         };
         for number in 1..=size.machines {
             grid.add_machine(number, size.slots)?;
@@ -208,6 +211,21 @@ impl Grid {
         Ok(())
     }
 
+    /// Adds another process manager. Returns it with its socket, which is there as long as the grid.
+    pub(crate) fn add_process_manager(&self, name: &str) -> Result<(Daemon, PathBuf)> {
+        let token = self.xav(&["token", "create", "--role", "pm"])?;
+        let home = self.dir.join(name);
+        let program = self.programs.join("xavantes-pm");
+        let mut join = Command::new(&program);
+        join.args(["join", token.trim(), "--name", name, "--dir"])
+            .arg(&home);
+        said(&mut join)?;
+        let socket = self.sockets.path().join(format!("{name}.sock"));
+        let config = home.join("pm.toml");
+        append(&config, &format!("socket = {socket:?}\n"))?;
+        Ok((Daemon::start(program, config)?, socket))
+    }
+
     /// The socket of its process manager.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
@@ -221,6 +239,19 @@ impl Grid {
                 .arg("--grid")
                 .arg(&self.dir),
         )
+    }
+
+    /// Starts `xav` with these arguments and this grid; its standard error is to be read.
+    pub(crate) fn start_xav(&self, arguments: &[&str]) -> Result<Child> {
+        Command::new(self.programs.join("xav"))
+            .args(arguments)
+            .arg("--grid")
+            .arg(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("could not start xav")
     }
 
     /// Runs a definition to its end.

@@ -154,6 +154,20 @@ pub(super) fn flat(n_activities: u32, command: &[&str]) -> Draft {
     of_leaves(root, n_activities, command)
 }
 
+/// A process of some activities side by side, and then some in a row.
+pub(super) fn wide_then_row(n_wide: u32, n_row: u32, command: &[&str]) -> Draft {
+    let wide = NodeKind::Parallel {
+        children: (2..2 + n_wide).map(NodeId).collect(),
+        links: Vec::new(),
+    };
+    let row = (2 + n_wide..2 + n_wide + n_row).map(NodeId);
+    let root = NodeKind::Sequence(std::iter::once(NodeId(1)).chain(row).collect());
+    let mut draft = of_leaves(root, n_wide + n_row, command);
+    // Nodes are in the order of the tree.
+    draft.nodes.insert(1, controller(wide));
+    draft
+}
+
 fn of_leaves(root: NodeKind, n_activities: u32, command: &[&str]) -> Draft {
     let leaf = |number: u32| {
         let words = command.iter().map(|word| Template((*word).to_owned()));
@@ -164,22 +178,26 @@ fn of_leaves(root: NodeKind, n_activities: u32, command: &[&str]) -> Draft {
             join: Join::All,
         }
     };
-    let root = Node {
-        name: String::new(),
-        kind: root,
-        join: Join::All,
-    };
     let leaves = (1..=n_activities).map(leaf);
     Draft {
         name: "many".to_owned(),
-        nodes: std::iter::once(root).chain(leaves).collect(),
+        nodes: std::iter::once(controller(root)).chain(leaves).collect(),
         ..Draft::default()
+    }
+}
+
+fn controller(kind: NodeKind) -> Node {
+    Node {
+        name: String::new(),
+        kind,
+        join: Join::All,
     }
 }
 
 #[test]
 fn rows_and_flat_processes_are_definitions() {
-    for draft in [row(10, &["/bin/true"]), flat(10, &["/bin/true"])] {
+    let true_ = &["/bin/true"];
+    for draft in [row(10, true_), flat(10, true_), wide_then_row(2, 8, true_)] {
         assert_eq!(draft.check().unwrap().activities().len(), 10);
     }
 }

@@ -13,6 +13,7 @@ use super::Sizes;
 use super::client::{Client, row};
 use super::growth::Growth;
 use super::mixed::Mixed;
+use super::sharing::{Lost, Watchers};
 use crate::definitions::COMMAND;
 use crate::grid::world::{Grid, Size, until};
 use crate::observer::cpu_exactly;
@@ -26,7 +27,7 @@ const ROW: u32 = 10;
 /// Processes that wait beside those whose cost is measured, where only some wait.
 const FEW: usize = 100;
 /// For how long a command keeps a machine busy that is to be busy.
-const BUSY: &str = "600";
+pub(super) const BUSY: &str = "600";
 
 /// The figures of one build.
 #[derive(Default)]
@@ -34,6 +35,10 @@ pub(super) struct Figures {
     /// Seconds of as many one-activity processes as there are machines, beyond the time of their command.
     pub(super) wide: Vec<f64>,
     pub(super) mixed: Vec<Mixed>,
+    /// Seconds of a process beside one that gives slots back.
+    pub(super) given_back: Vec<f64>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) watchers: Vec<Watchers>,
     pub(super) rate: Vec<Rate>,
     pub(super) waiting: Vec<Waiting>,
     pub(super) restart: Vec<Restart>,
@@ -91,7 +96,7 @@ impl Keys {
 
 /// A grid with a client on the socket of its process manager.
 pub(super) struct World {
-    grid: Grid,
+    pub(super) grid: Grid,
     pub(super) client: Client,
 }
 

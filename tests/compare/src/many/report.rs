@@ -13,7 +13,7 @@ use crate::figures::{Figure, Table, file_system};
 /// A measure: its name, the values of a build, digits, and the bar.
 type Measure = (&'static str, fn(&Figures) -> Vec<f64>, usize, &'static str);
 
-const MEASURES: [Measure; 13] = [
+const MEASURES: [Measure; 18] = [
     (
         "eight processes of one sleep on eight machines: s beyond the sleep",
         |all| all.wide.clone(),
@@ -31,6 +31,36 @@ const MEASURES: [Measure; 13] = [
         |all| all.mixed.iter().map(Mixed::of_latest).collect(),
         3,
         "≤ 1.05",
+    ),
+    (
+        "a sleep of 1 s beside a process that gives a machine back: s",
+        |all| all.given_back.clone(),
+        2,
+        "≤ 2.5",
+    ),
+    (
+        "a process manager is killed for good: s until others have run on its machines",
+        |all| all.lost.iter().map(|one| one.killed).collect(),
+        1,
+        "≤ 75",
+    ),
+    (
+        "its certificate is revoked: s until others have run there",
+        |all| all.lost.iter().map(|one| one.revoked).collect(),
+        1,
+        "≤ 15",
+    ),
+    (
+        "200 watchers of one process: those that failed",
+        |all| all.watchers.iter().map(|one| one.failed).collect(),
+        0,
+        "0",
+    ),
+    (
+        "process manager: CPU ms a second for each watcher",
+        |all| all.watchers.iter().map(|one| one.cost * 1e3).collect(),
+        3,
+        "≤ 0.3",
     ),
     (
         "processes of one command: processes/s",
