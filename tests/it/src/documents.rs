@@ -1,12 +1,19 @@
-//! Commands that the documents show are ones that the program understands: each is given to it as written, with
-//! `--help` behind it, so that it is read and not carried out. README.md's own are carried out by other tests, as
-//! tests/tidy holds.
+//! Commands that the documents show. Blocks of README.md and of docs are carried out as written, document by
+//! document, with real daemons; `tables.rs` has what cannot be. Commands within sentences, which often show a form,
+//! are given to the program with `--help` behind them, so that they are read and not carried out.
 
+mod blocks;
+mod reader;
+mod tables;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use crate::program::root;
 use crate::sandbox::Sandbox;
+use blocks::Block;
+use reader::Reader;
 
 /// Commands of a document: lines of its blocks, and spans in its text that are whole commands.
 fn commands(markdown: &str) -> Vec<String> {
@@ -103,4 +110,78 @@ fn commands_are_found_as_a_shell_would_take_them() {
     // One that the program does not know is not understood.
     let unknown = Sandbox::new().xav(&["list", "--colour", "--help"]);
     assert_eq!(unknown.status, Some(2));
+}
+
+/// The documents whose commands have a test below.
+const CARRIED_OUT: [&str; 7] = [
+    "README.md",
+    "docs/experiments.md",
+    "docs/forecasting.md",
+    "docs/grid.md",
+    "docs/history.md",
+    "docs/operate.md",
+    "docs/platforms.md",
+];
+
+#[test]
+fn commands_of_the_readme_do_what_it_says() {
+    Reader::new().reads(CARRIED_OUT[0]);
+}
+
+#[test]
+fn commands_of_the_experiments_do_what_their_page_says() {
+    Reader::new().reads(CARRIED_OUT[1]);
+}
+
+#[test]
+fn commands_of_forecasting_do_what_its_page_says() {
+    Reader::new().reads(CARRIED_OUT[2]);
+}
+
+#[test]
+fn commands_of_a_grid_do_what_its_page_says() {
+    Reader::new().reads(CARRIED_OUT[3]);
+}
+
+#[test]
+fn commands_of_the_history_do_what_its_page_says() {
+    Reader::new().reads(CARRIED_OUT[4]);
+}
+
+#[test]
+fn commands_of_operation_do_what_its_page_says() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root, as whom the page is followed");
+        return;
+    }
+    Reader::new().reads(CARRIED_OUT[5]);
+}
+
+#[test]
+fn commands_of_platforms_do_what_their_page_says() {
+    Reader::new().reads(CARRIED_OUT[6]);
+}
+
+#[test]
+fn each_document_with_commands_has_a_test_and_each_block_a_language() {
+    let mut with_commands = BTreeSet::new();
+    let docs = fs::read_dir(root().join("docs")).unwrap();
+    let docs = docs.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
+    let docs = docs.filter(|name| name.ends_with(".md"));
+    for name in docs.chain(["README.md".to_owned()]) {
+        for block in Block::all(&reader::document(&name)) {
+            let known = ["bash", "text", "toml", "yaml", "json"].contains(&&*block.language);
+            assert!(known, "{name}:{}: {:?}", block.line, block.language);
+            if block.is_commands() {
+                with_commands.insert(name.clone());
+            }
+        }
+    }
+    assert_eq!(with_commands, CARRIED_OUT.map(str::to_owned).into());
+    let named = tables::LEFT.iter().map(|left| left.document);
+    let named = named.chain(tables::REPLACED.iter().map(|one| one.document));
+    let named = named.chain(tables::GIVEN.iter().map(|given| given.document));
+    for document in named {
+        assert!(CARRIED_OUT.contains(&document), "{document}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod absent_manager;
 mod accounts;
+mod alerts;
 mod bad_network;
 mod copies;
 mod disk;

@@ -133,12 +133,6 @@ fn begins_in(line: &str, path: &str) -> bool {
 fn commands_of_the_readme_are_run() {
     let readme = text_of("README.md");
     assert!(!readme.is_empty(), "README.md is missing");
-    let all = files();
-    let tests: Vec<&str> = all
-        .iter()
-        .filter(|file| file.is_rust() && file.is_test())
-        .map(|file| &*file.text)
-        .collect();
     let ci = text_of(".ci/run");
     let aliases = aliases(text_of(".cargo/config.toml"));
     let commands = commands(readme);
@@ -146,7 +140,13 @@ fn commands_of_the_readme_are_run() {
         commands.iter().any(|command| command.starts_with(XAV)),
         "it begins with a process"
     );
-    crate::assert_none(&never_run(&commands, ci, &aliases, &tests));
+    // tests/it carries out those of our programs (`documents.rs`).
+    let is_ours = |command: &String| {
+        let beginnings = [XAV, "xav ", "xavantes-"];
+        beginnings.iter().any(|own| command.starts_with(own))
+    };
+    let others: Vec<String> = commands.into_iter().filter(|one| !is_ours(one)).collect();
+    crate::assert_none(&never_run(&others, ci, &aliases, &[]));
 }
 
 #[test]

@@ -76,9 +76,20 @@ impl Member {
 
 /// Saves a certificate of a member and its key.
 pub(super) fn identity(authority: &Authority, role: Role, name: &str, directory: &Path) {
+    identity_for(authority, role, name, directory, YEAR);
+}
+
+/// The same for a certificate that is valid for so long.
+pub(super) fn identity_for(
+    authority: &Authority,
+    role: Role,
+    name: &str,
+    directory: &Path,
+    life: Span,
+) {
     let key = Key::generate().unwrap();
     let identity = Identity::new("grid", "lab", role, name).unwrap();
     let now = shell::clock::wall();
-    let issued = authority.issue(&key.request().unwrap(), &identity, now, YEAR);
+    let issued = authority.issue(&key.request().unwrap(), &identity, now, life);
     Credentials::save(directory, &issued.unwrap().pem, &key, authority.pem()).unwrap();
 }

@@ -7,17 +7,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::Role;
+use model::{Role, Span};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use shell::identity::Authority;
 use tempfile::TempDir;
 
-use super::member::{Disk, Member, YEAR, identity};
+use super::member::{Disk, Member, YEAR, identity, identity_for};
 use super::relay::{Relay, Weather};
 use crate::kills::executor_under as executor;
 use crate::sandbox::Sandbox;
 use crate::wait;
+
+/// A disk that alerts take for nearly full, and that a process manager starts on.
+const SMALL_DISK_MEBIBYTES: u32 = 200;
 
 /// A grid of one group, and the place for its users.
 pub(super) struct World {
@@ -55,6 +58,8 @@ struct Ground {
     has_ways: bool,
     /// True if all daemons serve metrics, and the group manager has the authority.
     has_metrics: bool,
+    /// How long the authority and the certificates of the daemons are valid, where that is not a year.
+    lives: Option<(Span, Span)>,
 }
 
 impl World {
@@ -145,6 +150,18 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with metrics whose authority and certificates are valid for so long. Its process manager has a small disk,
+    /// where one can be mounted.
+    pub(super) fn that_ends(authority: Span, certificates: Span) -> World {
+        let ground = Ground {
+            has_metrics: true,
+            lives: Some((authority, certificates)),
+            disk: Some((Role::Pm, SMALL_DISK_MEBIBYTES)),
+            ..Ground::default()
+        };
+        World::of(1, 1, ground)
+    }
+
     /// One with a process manager whose leases are short and two machines, which hold commands in this way
     /// and can be cut off.
     pub(super) fn for_fencing(containment: &str) -> World {
@@ -183,7 +200,9 @@ impl World {
             of_ams,
             has_ways,
             has_metrics,
+            lives,
         } = ground;
+        let (of_authority, of_members) = lives.unwrap_or((YEAR, YEAR));
         let sandbox = Sandbox::new();
         if accounts.is_some() {
             // On the way to the directories of attempts.
@@ -193,7 +212,8 @@ impl World {
                 fs::set_permissions(way, fs::Permissions::from_mode(0o711)).unwrap();
             }
         }
-        let authority = Authority::create("grid", "lab", shell::clock::wall(), YEAR).unwrap();
+        let now = shell::clock::wall();
+        let authority = Authority::create("grid", "lab", now, of_authority).unwrap();
         let place = sandbox.path("daemons");
         let mut disks = Vec::new();
         let mut member = |role: Role, number: usize, settings: &str| {
@@ -204,7 +224,7 @@ impl World {
                 fs::create_dir_all(&state).unwrap();
                 disks.extend(Disk::mount(&state, mebibytes));
             }
-            identity(&authority, role, &name, &home.join("identity"));
+            identity_for(&authority, role, &name, &home.join("identity"), of_members);
             let mut text = format!(
                 "directory = \"state\"\nidentity = \"identity\"\nlisten = \"127.0.0.1:0\"\n{settings}"
             );
@@ -382,19 +402,24 @@ impl World {
 
     /// The metrics that the daemon of a role serves to Prometheus.
     pub(super) fn metrics_of(&self, role: Role) -> String {
+        self.scraped(role).expect("it serves metrics")
+    }
+
+    /// The same; nothing if nobody serves them.
+    pub(super) fn scraped(&self, role: Role) -> Option<String> {
         let home = self.state_of(role).parent().unwrap().to_owned();
         let config = fs::read_to_string(home.join("config.toml")).unwrap();
         let address = config.lines().find_map(|line| {
             let address = line.strip_prefix("metrics = ")?;
             Some(address.trim_matches('"').to_owned())
         });
-        let mut stream = TcpStream::connect(address.unwrap()).unwrap();
+        let mut stream = TcpStream::connect(address.unwrap()).ok()?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.0 200 OK"), "{head}");
-        body.to_owned()
+        Some(body.to_owned())
     }
 
     /// The state directory of a manager.
