@@ -369,7 +369,7 @@ fn a_grid_is_chosen_for_good_and_left_again() {
         "short.yaml",
         "xavantes: 1\nname: short\nbody: { activity: a, run: ['true'] }\n",
     );
-    let where_it_runs = " runs on the grid lab (";
+    let where_it_runs = " runs on the grid grid (";
     let given = sandbox.xav(&["submit", &file]).expect(0);
     assert_eq!(given.stdout.trim_end().len(), 13, "{given:?}");
     given.says(where_it_runs);

@@ -105,7 +105,7 @@ impl Remote {
         self.0.credentials.identity()
     }
 
-    /// Its name for people: `lab (/home/ana/lab), as xav://grid/lab/user/ana`.
+    /// Its name for people: `lab (/grids/lab), as xav://grid/lab/user/ana`.
     pub(crate) fn shown(&self) -> String {
         let identity = self.identity();
         let (grid, directory) = (identity.grid(), self.directory().display());
