@@ -449,7 +449,7 @@ fn the_file_of_an_environment_lies_where_it_is_used() {
         ]
     );
     // The labels follow from the environments, so an export does not have them.
-    let exported = crate::yaml(&definition);
+    let exported = crate::export::yaml(&definition);
     assert!(!exported.contains("labels"), "{exported}");
     assert_eq!(super::compiled(&exported).definition.draft(), draft);
 }
