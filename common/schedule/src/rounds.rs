@@ -27,7 +27,7 @@ pub use policy::{
     Scope, Sizing, THRESHOLD,
 };
 pub use progress::{Phase, Progress};
-pub use question::{Answer, Question};
+pub use question::{Answer, Narrower, Question};
 pub use setting::{Messages, Setting};
 pub use shown::{Shown, mean_factor, variances_ratio};
 

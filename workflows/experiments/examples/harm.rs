@@ -29,7 +29,7 @@ fn policies() -> Vec<(&'static str, Policy)> {
     let fitted = |mean_weights| with(Learning::Fitted { mean_weights });
     let pooled = Learning::Pooled { mean_weights: 3.0 };
     let damped = Learning::Damped { mean_weights: 3.0 };
-    let gain_least = None;
+    let (gain_least, wider_gain_least) = (None, None);
     let scope = Scope::Machine;
     let judges_overdue = false;
     let threshold = 0.0;
@@ -45,6 +45,13 @@ fn policies() -> Vec<(&'static str, Policy)> {
         ("towards nominal", with(damped)),
         ("last round only", with(Learning::LastRound)),
         ("every plan kept", Policy { gain_least, ..own }),
+        (
+            "wider plans alike",
+            Policy {
+                wider_gain_least,
+                ..own
+            },
+        ),
         ("slow machine only", Policy { scope, ..own }),
         (
             "overdue not judged",

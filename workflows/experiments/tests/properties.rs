@@ -71,18 +71,20 @@ fn policies() -> impl Strategy<Value = Policy> {
         sizing,
         learning,
         scope,
-        (gain, questions),
+        (gain.clone(), gain, questions),
         0u32..3,
         any::<bool>(),
     )
         .prop_map(
-            |(sizing, learning, scope, (gain_least, questions_max), threshold, judges_overdue)| {
+            |(sizing, learning, scope, bounds, threshold, judges_overdue)| {
+                let (gain_least, wider_gain_least, questions_max) = bounds;
                 Policy {
                     sizing,
                     threshold: f64::from(threshold) / 10.0,
                     learning,
                     scope,
                     gain_least,
+                    wider_gain_least,
                     questions_max,
                     judges_overdue,
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::engine::{Command, Rounds};
 use super::machine::Machine;
 use super::policy::{MOVABLE_MAX, Scope, Sizing};
-use super::question::{Answer, Question};
+use super::question::{Answer, Narrower, Question};
 use crate::order::less;
 
 /// A question that is not settled.
@@ -43,6 +43,11 @@ impl Rounds {
             self.pending.remove(&host);
             let (movable, is_of_all) = self.movable(host);
             let is_of_many = self.policy.scope == Scope::All && !is_of_all;
+            let narrower = self.policy.wider_gain_least.filter(|_| is_of_all);
+            let narrower = narrower.map(|gain_least| Narrower {
+                movable: self.movable_of(host),
+                gain_least,
+            });
             if movable.is_empty() {
                 continue;
             }
@@ -50,6 +55,7 @@ impl Rounds {
             let question = Question {
                 number: self.n_questions,
                 movable,
+                narrower,
                 progress: self.progress.clone(),
             };
             self.open = Some(Open {
@@ -106,32 +112,35 @@ impl Rounds {
         self.policy.scope == Scope::All && waiting.sum::<usize>() > MOVABLE_MAX
     }
 
-    /// The tasks that may move when a machine was slow, in order; none if only gates are left, which
-    /// go along with what is around them.
+    /// The tasks that may move when a machine was slow, in order, and true if these are those of all
+    /// machines; none if only gates are left, which go along with what is around them.
     fn movable(&self, host: u32) -> (Vec<u32>, bool) {
-        let own = &self.machines[host as usize];
-        let mut ranks: Vec<u32> = match self.policy.scope {
-            Scope::Machine => own.waiting().collect(),
-            Scope::All => {
-                let all = self.machines.iter().flat_map(Machine::waiting);
-                all.take(MOVABLE_MAX + 1).collect()
+        match self.policy.scope {
+            Scope::All if !self.has_many_waiting() => {
+                let ranks = self.machines.iter().flat_map(Machine::waiting);
+                (self.with_gates(ranks.collect(), |_| true), true)
             }
-        };
-        let is_all = self.policy.scope == Scope::All && ranks.len() <= MOVABLE_MAX;
-        if !is_all {
-            ranks = own.waiting().collect();
+            Scope::All | Scope::Machine => (self.movable_of(host), false),
         }
+    }
+
+    /// The tasks of one machine that may move, likewise.
+    fn movable_of(&self, host: u32) -> Vec<u32> {
+        let ranks = self.machines[host as usize].waiting().collect();
+        self.with_gates(ranks, |gate| self.progress.host[gate as usize] == host)
+    }
+
+    /// The tasks at these ranks in order, with the gates around them.
+    fn with_gates(&self, mut ranks: Vec<u32>, is_around: impl Fn(u32) -> bool) -> Vec<u32> {
         if ranks.is_empty() {
-            return (Vec::new(), is_all);
+            return ranks;
         }
-        let gates = self.setting.gates.iter().filter(|&&task| {
-            let is_here = is_all || self.progress.host[task as usize] == host;
-            is_here && self.progress.is_waiting(task)
-        });
+        let gates = self.setting.gates.iter();
+        let gates = gates.filter(|&&task| is_around(task) && self.progress.is_waiting(task));
         ranks.extend(gates.map(|&task| self.setting.rank(task)));
         ranks.sort_unstable();
         let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
-        (tasks.collect(), is_all)
+        tasks.collect()
     }
 
     /// Retracts what a plan moves, if the plan is kept.

@@ -18,8 +18,21 @@ pub struct Question {
     pub number: u64,
     /// The tasks that may move, in order; none of them has started.
     pub movable: Vec<u32>,
+    /// The narrower plan that a plan for all of them is compared with, if it is with any.
+    pub narrower: Option<Narrower>,
     /// The facts: tasks that have started, the places of all others, and the known powers of the machines.
     pub progress: Progress,
+}
+
+/// A plan that moves fewer tasks, and is taken unless moving all of them saves more. What is known of
+/// the machine that was judged is sure, and what is known of others seldom is: each task that moves
+/// between these may run into a load that nobody has met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Narrower {
+    /// The tasks of the machine that was judged, in order.
+    pub movable: Vec<u32>,
+    /// The least part of the makespan that moving more has to save beyond moving these.
+    pub gain_least: f64,
 }
 
 /// New places for the tasks of a [`Question`].
@@ -43,9 +56,26 @@ impl Question {
     /// Plans. O(k s (n + e)) at worst for k clusters and s slots; in practice a candidate visits only
     /// what its change reaches, and most slots are passed over because the path alone would take too
     /// long there.
+    ///
+    /// A narrower plan, where there is one to compare with, is the answer unless the wider one is better
+    /// by enough than that one and than no plan.
     pub fn answer(&self, setting: &Setting) -> Answer {
         let before = Estimates::new(setting, &self.progress, &[]).makespan();
-        let mut estimates = Estimates::new(setting, &self.progress, &self.movable);
+        let wider = self.plan(setting, &self.movable, before);
+        let Some(narrower) = &self.narrower else {
+            return wider;
+        };
+        let narrow = self.plan(setting, &narrower.movable, before);
+        let to_beat = before.min(narrow.after);
+        match less(wider.after, (1.0 - narrower.gain_least) * to_beat) {
+            true => wider,
+            false => narrow,
+        }
+    }
+
+    /// Plans these tasks, which may move; all others stay where they are.
+    fn plan(&self, setting: &Setting, movable: &[u32], before: f64) -> Answer {
+        let mut estimates = Estimates::new(setting, &self.progress, movable);
         let mut candidates = Candidates::new(setting, &self.progress);
         let mut answer = Answer {
             number: self.number,
@@ -56,7 +86,7 @@ impl Question {
             after: before,
         };
         let mut stranded = vec![false; setting.order.len()];
-        for &head in &self.movable {
+        for &head in movable {
             if estimates.host[head as usize] != NONE || stranded[head as usize] {
                 continue;
             }

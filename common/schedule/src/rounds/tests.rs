@@ -173,7 +173,7 @@ fn setting(seed: u64, n_tasks: u32, n_hosts: usize) -> Arc<Setting> {
 
 fn policies() -> Vec<Policy> {
     let scope = Scope::All;
-    let gain_least = None;
+    let (gain_least, wider_gain_least) = (None, None);
     vec![
         Policy::fixed(),
         Policy::rounds(1),
@@ -186,6 +186,10 @@ fn policies() -> Vec<Policy> {
         },
         Policy {
             gain_least,
+            ..Policy::xavantes()
+        },
+        Policy {
+            wider_gain_least,
             ..Policy::xavantes()
         },
     ]
@@ -275,6 +279,37 @@ proptest! {
     }
 
     #[test]
+    fn the_wider_plan_is_taken_where_it_saves_enough_beyond_the_narrower_one(
+        seed in any::<u64>(),
+        n in 2u32..30,
+        hosts in 2usize..6,
+        percents in 0u32..20,
+    ) {
+        let setting = setting(seed, n, hosts);
+        let mut random = Random::new(seed);
+        let mut progress = Rounds::new(setting.clone(), Policy::xavantes()).unwrap().progress().clone();
+        progress.factor.fill_with(|| 0.1 + random.unit());
+        let of = |host: u32| {
+            let tasks = setting.order.iter().copied();
+            tasks.filter(|&task| progress.host[task as usize] == host).collect::<Vec<u32>>()
+        };
+        let question = |movable: &[u32], narrower| Question {
+            number: 1,
+            movable: movable.to_vec(),
+            narrower,
+            progress: progress.clone(),
+        };
+        let own = of(progress.host[setting.order[0] as usize]);
+        let gain_least = f64::from(percents) / 100.0;
+        let wider = question(&setting.order, None).answer(&setting);
+        let narrow = question(&own, None).answer(&setting);
+        let both = question(&setting.order, Some(Narrower { movable: own, gain_least }));
+        let most = (1.0 - gain_least) * narrow.after.min(narrow.before);
+        let expected = if crate::order::less(wider.after, most) { wider } else { narrow };
+        prop_assert_eq!(both.answer(&setting), expected);
+    }
+
+    #[test]
     fn planning_all_of_it_before_anything_starts_is_pch(seed in any::<u64>(), n in 1u32..40, hosts in 1usize..7) {
         let problem = random(seed, n, hosts);
         let run = crate::Pch::new().run(&problem).unwrap();
@@ -283,6 +318,7 @@ proptest! {
         let mut question = Question {
             number: 1,
             movable: setting.order.clone(),
+            narrower: None,
             progress: rounds.progress().clone(),
         };
         // Machines that were given nothing have no place in the past.
@@ -462,5 +498,13 @@ fn bad_options_are_named() {
             ..Policy::fixed()
         })
         .starts_with("the least gain is ")
+    );
+    let wider_gain_least = Some(-0.1);
+    assert_eq!(
+        refused(Policy {
+            wider_gain_least,
+            ..Policy::fixed()
+        }),
+        "the least gain of a wider plan is -0.1; it is a number from 0 to 1000000"
     );
 }
