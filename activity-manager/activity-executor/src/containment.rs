@@ -191,10 +191,20 @@ impl Containment {
             self.slots.resize_with(slot + 1, SlotGroups::default);
         }
         let groups = &mut self.slots[slot];
+        groups.forget_removed();
         if let Some(spent) = groups.group.take_if(|group| group.is_spent()) {
             spent.remove();
         }
         if let (None, Some(base)) = (&groups.group, &self.unified) {
+            if !base.exists() {
+                let is_by_group = matches!(self.processes, Processes::Unified { .. });
+                let has_memory = self.told.memory_by == MemoryBy::CgroupV2;
+                let wanted = [("pids", is_by_group), ("memory", has_memory)];
+                cgroup::make(base)?;
+                for (controller, _) in wanted.into_iter().filter(|(_, is_wanted)| *is_wanted) {
+                    cgroup::enable(base, controller)?;
+                }
+            }
             let mut made = groups.slot_group(base, slot)?;
             if let Processes::Unified { max } = self.processes {
                 made.limit_processes(max)?;
@@ -277,6 +287,14 @@ impl Containment {
 }
 
 impl SlotGroups {
+    /// Forgets groups that somebody else has removed: systemd removes the empty ones below a unit that stops, though
+    /// the executor lives on there.
+    fn forget_removed(&mut self) {
+        self.group.take_if(|group| group.is_removed());
+        self.processes.take_if(|group| group.is_removed());
+        self.memory.take_if(|group| group.is_removed());
+    }
+
     /// A group with an unused name: an earlier executor of the same name may have left some that
     /// could not be removed.
     fn slot_group(&mut self, base: &Path, slot: usize) -> io::Result<SlotGroup> {
@@ -299,6 +317,7 @@ impl SlotGroups {
         if let Some(group) = &self.processes {
             return Ok(Rc::clone(group));
         }
+        cgroup::make(base)?;
         let made = Rc::new(ProcessGroup::make(&base.join(format!("slot-{slot}")), max)?);
         self.processes = Some(Rc::clone(&made));
         Ok(made)
@@ -319,6 +338,7 @@ impl SlotGroups {
         // group.
         let name = format!("slot-{slot}-{}", self.n_groups);
         self.n_groups = self.n_groups.wrapping_add(1);
+        cgroup::make(base)?;
         let group = Rc::new(MemoryGroup::make(base.join(name))?);
         group.limit(bytes_max)?;
         self.memory = Some(Rc::clone(&group));

@@ -157,6 +157,11 @@ impl SlotGroup {
         self.was_killed.get()
     }
 
+    /// Returns true if it is not there any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.path.exists()
+    }
+
     /// Removes the empty group.
     pub(crate) fn remove(&self) {
         // A group that is not removed here is removed at the executor's end.
@@ -267,6 +272,11 @@ impl ProcessGroup {
     pub(crate) fn limit(&self) -> &ProcessLimit {
         &self.limit
     }
+
+    /// Returns true if it is not there any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.limit.0.exists()
+    }
 }
 
 /// The group of one slot with the memory controller of version 1.
@@ -285,6 +295,11 @@ impl MemoryGroup {
             .write(true)
             .open(path.join("cgroup.procs"))?;
         Ok(MemoryGroup { path, procs })
+    }
+
+    /// Returns true if it is not there any more.
+    pub(crate) fn is_removed(&self) -> bool {
+        !self.path.exists()
     }
 
     /// Limits its memory and swap. It fails if more is charged to it already: files in memory that

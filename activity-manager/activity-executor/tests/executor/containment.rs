@@ -1,6 +1,7 @@
 //! A command is all processes that it started, with either containment.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use model::Span;
 use rustix::process::{Signal, kill_process};
@@ -211,4 +212,61 @@ fn groups_go_with_their_executor() {
     bench.guardian.wait().unwrap();
     assert!(!fs::exists(&path).unwrap(), "{path}");
     assert!(!bench.state().join("containment").exists());
+}
+
+/// The directories of the slot's groups that a command says it is in.
+fn groups_of_slot(said: &[u8]) -> Vec<PathBuf> {
+    let said = String::from_utf8(said.to_vec()).unwrap();
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let mounts = mounts.lines().filter(|line| line.contains(" cgroup"));
+    let mounts: Vec<&str> = mounts.filter_map(|line| line.split(' ').nth(1)).collect();
+    let groups = said.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    let groups = groups.filter(|group| group.contains("/slot-0"));
+    let paths = groups.flat_map(|group| mounts.iter().map(move |mount| format!("{mount}{group}")));
+    paths
+        .map(PathBuf::from)
+        .filter(|path| path.exists())
+        .collect()
+}
+
+fn remove_with_all_below(group: &Path) {
+    let entries = fs::read_dir(group).unwrap().map(Result::unwrap);
+    for entry in entries.filter(|entry| entry.file_type().unwrap().is_dir()) {
+        remove_with_all_below(&entry.path());
+    }
+    fs::remove_dir(group).unwrap();
+}
+
+#[test]
+fn groups_that_somebody_else_has_removed_are_made_again() {
+    let mut bench = Bench::new(1);
+    let mut before = Vec::new();
+    for number in 1..=3 {
+        let start = Start {
+            memory_bytes_max: Some(64 << 20),
+            ..bench.start(number, &["cat", "/proc/self/cgroup"])
+        };
+        let ended = bench.run(start);
+        assert_eq!(ended.exit, Exit::Exited { code: 0 });
+        let groups = groups_of_slot(&ended.stdout.inline);
+        if groups.is_empty() {
+            println!("skipped: no control group may be made here");
+            return;
+        }
+        if number > 1 {
+            assert_eq!(groups.len(), before.len());
+        }
+        // First the slot's, as systemd does at a restart of the manager, then their parents too.
+        for group in &groups {
+            if !group.exists() {
+                // Its hierarchy is mounted twice.
+                continue;
+            }
+            match number {
+                2 => remove_with_all_below(group.parent().unwrap()),
+                _ => fs::remove_dir(group).unwrap(),
+            }
+        }
+        before = groups;
+    }
 }
