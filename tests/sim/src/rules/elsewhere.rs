@@ -233,9 +233,16 @@ impl Elsewhere {
             let steady = self.steady.get(machine);
             steady.is_some_and(|steady| at.since(*steady) > SETTLED)
         };
-        let is_there = |heard: Mono| at.since(heard) < STEADY;
+        let is_reached = |machine: &usize| {
+            let times = known.reached.get(&(self.manager, *machine));
+            let last = times.and_then(|times| times.last());
+            last.is_some_and(|(_, to)| to.is_none())
+        };
+        let is_there =
+            |machine: &usize, heard: Mono| is_reached(machine) && at.since(heard) < STEADY;
         let gone = self.heard.iter();
-        let gone = gone.filter(|&(machine, &heard)| !is_settled(machine) || !is_there(heard));
+        let gone =
+            gone.filter(|&(machine, &heard)| !is_settled(machine) || !is_there(machine, heard));
         let until = gone.map(|(_, &heard)| heard + SUSPECT);
         until.max().unwrap_or_default()
     }

@@ -458,7 +458,7 @@ fn environments_retries_and_limits_are_strict() {
         "14:34: `timeuot` is no end of an attempt (did you mean `timeout`?)",
         "14:58: `2x` where a factor is expected (`x2` is twice as much as the try before had)",
         "14:58: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
-        "17:31: a directory, not a file",
+        "17:28: a directory, not a file",
         "19:19: an activity that takes of a limit cannot be repeatable (two attempts could run at the same time, and both would need it)",
         "20:47: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
     ];
