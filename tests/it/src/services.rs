@@ -7,8 +7,6 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::Signal;
-
 use crate::program::daemon;
 use crate::running_daemon::{RunningDaemon, two_ports};
 use crate::sandbox::Sandbox;
@@ -134,12 +132,8 @@ fn a_loop_that_stands_still_gives_no_sign_of_life_though_its_program_runs() {
     wait::until("signs of life end", || {
         manager.hears().is_none().then_some(())
     });
-    // The rest of the program goes on, so a thread that always ticks would have said that all is well.
-    gm.signal(Signal::HUP);
-    wait::until("certificates are read again", || {
-        let log = fs::read_to_string(sandbox.path("lab/gm/state/log")).unwrap();
-        log.contains("certificates were read again").then_some(())
-    });
+    // A thread that always ticks would still say that all is well.
+    assert!(gm.runs());
     gm.kill();
     drop(machine);
 }

@@ -225,7 +225,12 @@ fn of_a_grid() -> (Vec<Story>, Scrape) {
 fn of_an_old_grid() -> Story {
     let world = World::that_ends(Span::from_secs(100 * DAY), Span::from_secs(10 * DAY));
     let mut fires = vec!["XavantesAuthorityEnds", "XavantesCertificateEnds"];
-    let now = scrape(&world);
+    let now = until(&world, "the first measurements", |now| {
+        let is_told = |role, name| value(now, role, name, "") > 0.0;
+        is_told(Role::Pm, "xavantes_disk_bytes")
+            && is_told(Role::Gm, "xavantes_authority_end_timestamp_seconds")
+            && is_told(Role::Gm, "xavantes_certificate_end_timestamp_seconds")
+    });
     if value(&now, Role::Pm, "xavantes_disk_bytes", "") < 1e9 {
         fires.push("XavantesDiskNearlyFull");
     } else {
