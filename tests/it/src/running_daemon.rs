@@ -3,13 +3,14 @@
 use std::io::{self, BufRead, BufReader};
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::wait;
+
 /// Time in which a daemon ends in order: one whose test has failed may stand for ever.
 const ENDS_IN: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(5);
 
 /// A daemon. Dropping it ends it in order, because its executor would go on without it otherwise.
 #[derive(Debug)]
@@ -73,12 +74,9 @@ impl Drop for RunningDaemon {
             // A frozen one hears nothing.
             let _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
-            let begun = Instant::now();
-            while matches!(self.child.try_wait(), Ok(None)) {
-                if begun.elapsed() > ENDS_IN {
-                    let _ = self.child.kill();
-                }
-                std::thread::sleep(LOOK);
+            if !wait::holds_within(ENDS_IN, || !matches!(self.child.try_wait(), Ok(None))) {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
             }
         }
     }

@@ -21,6 +21,18 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Looks until something is so. Returns false if it is not in that time.
+pub(crate) fn holds_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !is_so() {
+        if begun.elapsed() >= time {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
+}
+
 /// Lets a moment pass that a test has drawn: where in time it does something is what it varies.
 #[cfg(test)]
 pub(crate) fn moment(length: Duration) {
