@@ -116,6 +116,8 @@ impl GroupManager {
     fn in_order(&self, state: &State) -> Vec<(Place, &Waiter)> {
         let waiters = self.waiters.0.iter();
         let waiters = waiters.filter(|(_, one)| !matches!(one.keeping, Keeping::PassedOver(_)));
+        // What it told may have crossed its grant.
+        let waiters = waiters.filter(|(_, one)| !self.has_all(state, one));
         let place = |(&manager, waiter): (&u32, &'_ Waiter)| {
             let holding = state.holding(waiter.process);
             let mut grants = holding.into_iter().flat_map(|holding| &holding.grants);
@@ -129,6 +131,24 @@ impl GroupManager {
         let mut waiters: Vec<(Place, &Waiter)> = waiters.map(|one| (place(one), one.1)).collect();
         waiters.sort_unstable_by_key(|&(place, _)| place);
         waiters
+    }
+
+    /// Returns true if a process holds all that it waits for.
+    fn has_all(&self, state: &State, waiter: &Waiter) -> bool {
+        let Some(holding) = state.holding(waiter.process) else {
+            return false;
+        };
+        let mut held: BTreeMap<MachineNumber, u32> = BTreeMap::new();
+        for grant in &holding.grants {
+            *held.entry(grant.resource).or_default() += grant.slots;
+        }
+        let has = |need: &Need| {
+            held.iter().any(|(number, slots)| {
+                let machine = self.machines.get(*number);
+                need.cores <= *slots && machine.is_some_and(|one| suffices(&one.facts, need))
+            })
+        };
+        !held.is_empty() && waiter.needs.iter().all(has)
     }
 
     /// Keeps slots for a process beside those that are kept already. Returns true if it fits on them.

@@ -217,6 +217,22 @@ fn a_process_that_holds_a_part_of_its_slots_comes_before_those_that_hold_none() 
 }
 
 #[test]
+fn a_wait_that_crosses_its_grant_comes_before_nobody() {
+    let mut bench = full(Policy::default());
+    bench.feed(release(5));
+    bench.feed(by(1, claim(50, 1, &[(1, 1)])));
+    bench.feed(waits(50, 20, &[need(1)]));
+    bench.feed(by(0, waits(7, 9, &[need(1)])));
+    bench.feed(release(6));
+    assert_eq!(offered(&mut bench, 10), [[0, 1], [0, 0]]);
+    assert_eq!(
+        answers(&mut bench, by(1, claim(51, 1, &[(1, 1)]))),
+        "pm1: refused p51 #1\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
 fn what_is_kept_is_for_the_owner_who_has_used_least_for_its_share() {
     let mut bench = full(Policy {
         shares: Some(BTreeMap::from([("ben".to_owned(), 1)])),

@@ -136,6 +136,12 @@ impl Elsewhere {
                     | Verdict::Lacking(_) => {}
                 }
             }
+            // A file is made again, perhaps by another attempt after one that has failed.
+            Event::Recomputing(attempts) => {
+                for (activity, ..) in attempts {
+                    self.waiting.remove(&(process, *activity));
+                }
+            }
             Event::Closed { .. } => self.waiting.retain(|(of, _), _| *of != process),
             _ => {}
         }
