@@ -59,9 +59,13 @@ impl Reported {
         let said = self.said.entry(process).or_default();
         // A first report has nothing before it that it could take back.
         judged.count_if(said.phase.is_some());
+        // A user may cancel what still runs after a fault.
+        let goes_on = |before: Phase| {
+            before == Phase::Running || (before, phase) == (Phase::Faulting, Phase::Cancelling)
+        };
         if let Some(before) = said.phase
             && before != phase
-            && (before.has_ended() || !phase.has_ended() && before != Phase::Running)
+            && (before.has_ended() || !phase.has_ended() && !goes_on(before))
         {
             let (before, phase) = (before.word(), phase.word());
             return Err(format!("{process} was {before}, and is {phase}"));
