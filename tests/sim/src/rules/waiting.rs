@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use group_core::record::Grant;
 use group_core::{Event, Policy};
-use model::{GroupId, Mono, NodeKind, ProcessId, ResourceId, Span};
+use model::{ActivityId, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span};
 use simulator::Seen;
 
 use super::{Judged, Rule};
@@ -20,8 +20,8 @@ const LONGER_BY: Span = Span::from_secs(1);
 /// The process managers that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// The most slots that an activity of a process needs of one machine; none where others needs decide too.
-    cores: BTreeMap<ProcessId, Option<u32>>,
+    /// The slots that each activity of a process needs of one machine; none where other needs decide too.
+    cores: BTreeMap<ProcessId, Option<Vec<(ActivityId, u32)>>>,
     waiting: BTreeMap<usize, Waits>,
 }
 
@@ -55,6 +55,16 @@ impl Waiting {
         );
     }
 
+    /// The most slots that an activity of a process which has not completed needs of one machine.
+    fn cores_left(&self, known: &Known, process: ProcessId) -> Option<u32> {
+        let all = self.cores.get(&process)?.as_ref()?;
+        let completed = known.processes.get(&process).map(|one| &one.completed);
+        let left = all
+            .iter()
+            .filter(|(id, _)| completed.is_none_or(|completed| !completed.contains(id)));
+        left.map(|&(_, cores)| cores).max()
+    }
+
     fn judge(
         &self,
         known: &Known,
@@ -83,8 +93,7 @@ impl Waiting {
             if manager == to || !is_later || !is_told(known, manager, waits) {
                 continue;
             }
-            let cores = self.cores.get(&waits.process).copied().flatten();
-            let Some(cores) = cores else {
+            let Some(cores) = self.cores_left(known, waits.process) else {
                 continue;
             };
             let held = known.held.after(group, event);
@@ -144,18 +153,15 @@ impl Rule for Waiting {
     fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
             Seen::Submits(submit) => {
-                let activities = submit
-                    .draft
-                    .nodes
-                    .iter()
-                    .filter_map(|node| match &node.kind {
-                        NodeKind::Activity(activity) => Some(activity),
-                        _ => None,
-                    });
-                let cores = activities.clone().map(|activity| activity.cores).max();
-                let mut activities = activities;
-                let is_simple = activities.all(|one| one.memory.is_none() && one.labels.is_empty());
-                let cores = cores.filter(|_| is_simple);
+                let nodes = (0..).zip(&submit.draft.nodes);
+                let activities = nodes.filter_map(|(id, node)| match &node.kind {
+                    NodeKind::Activity(activity) => Some((ActivityId(id), activity)),
+                    _ => None,
+                });
+                let mut all = activities.clone();
+                let is_simple = all.all(|(_, one)| one.memory.is_none() && one.labels.is_empty());
+                let cores = activities.map(|(id, one)| (id, one.cores)).collect();
+                let cores = is_simple.then_some(cores);
                 self.cores.insert(submit.key.process(), cores);
             }
             Seen::Waits(process, waited) => self.note(known, *process, *waited),
