@@ -187,10 +187,13 @@ impl Sim {
                         observer.see(self.at, &Seen::Claims(*process))?;
                     }
                     if let ToGroup::Waits {
-                        process, waited, ..
+                        process,
+                        waited,
+                        needs,
+                        ..
                     } = &message
                     {
-                        observer.see(self.at, &Seen::Waits(*process, *waited))?;
+                        observer.see(self.at, &Seen::Waits(*process, *waited, needs))?;
                     }
                     let mut groups = 0..self.groups.len();
                     if let Some(group) = groups.find(|&group| self.group_id(group) == id) {

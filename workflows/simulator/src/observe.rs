@@ -4,7 +4,7 @@
 use model::{ActivityId, AttemptId, Epoch, GroupId, Mono, Plan, ProcessId, Span};
 use wire::attempt::ToActivity;
 use wire::client::{Answer, Submit};
-use wire::group::FromGroup;
+use wire::group::{FromGroup, Need};
 
 /// Something that was seen.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ pub enum Seen<'a> {
     FromGroup(&'a FromGroup),
     /// A process manager claims slots for a process, or repeats that.
     Claims(ProcessId),
-    /// A process manager tells a group that a process waits, and for how long none has got slots there in its
-    /// turn.
-    Waits(ProcessId, Span),
+    /// A process manager tells a group that a process waits, for how long none has got slots there in its turn,
+    /// and what it needs.
+    Waits(ProcessId, Span, &'a [Need]),
     /// A process manager, counted from 0, answers a client.
     Answers(usize, &'a Answer),
     /// A client has received an answer.

@@ -357,7 +357,7 @@ impl Rule for Elsewhere {
         if let Seen::GroupDurable(group, event) = seen {
             self.group(known, *group, event);
         }
-        if let Seen::Waits(process, _) = seen
+        if let Seen::Waits(process, ..) = seen
             && known.manager_of(*process) != self.manager
         {
             self.other_waits = Some(at);

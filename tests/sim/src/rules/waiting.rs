@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use group_core::record::Grant;
 use group_core::{Event, Policy};
-use model::{ActivityId, GroupId, Mono, NodeKind, ProcessId, ResourceId, Span};
+use model::{GroupId, Mono, ProcessId, ResourceId, Span};
 use simulator::Seen;
+use wire::group::Need;
 
 use super::{Judged, Rule};
 use crate::known::Known;
@@ -20,8 +21,6 @@ const LONGER_BY: Span = Span::from_secs(1);
 /// The process managers that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// The slots that each activity of a process needs of one machine; none where other needs decide too.
-    cores: BTreeMap<ProcessId, Option<Vec<(ActivityId, u32)>>>,
     waiting: BTreeMap<usize, Waits>,
 }
 
@@ -29,6 +28,8 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Waits {
     process: ProcessId,
+    /// The most slots that it needs of one machine; none where other needs decide too.
+    cores: Option<u32>,
     /// Since when no process has got slots there in its turn.
     since: Mono,
     /// When it was told first and last of this process.
@@ -36,7 +37,7 @@ struct Waits {
 }
 
 impl Waiting {
-    fn note(&mut self, known: &Known, process: ProcessId, waited: Span) {
+    fn note(&mut self, known: &Known, process: ProcessId, waited: Span, needs: &[Need]) {
         let (at, manager) = (known.at, known.manager_of(process));
         let since = Mono(at.0.saturating_sub(waited.0));
         let before = self.waiting.get(&manager);
@@ -49,20 +50,11 @@ impl Waiting {
             manager,
             Waits {
                 process,
+                cores: cores(needs),
                 since,
                 told,
             },
         );
-    }
-
-    /// The most slots that an activity of a process which has not completed needs of one machine.
-    fn cores_left(&self, known: &Known, process: ProcessId) -> Option<u32> {
-        let all = self.cores.get(&process)?.as_ref()?;
-        let completed = known.processes.get(&process).map(|one| &one.completed);
-        let left = all
-            .iter()
-            .filter(|(id, _)| completed.is_none_or(|completed| !completed.contains(id)));
-        left.map(|&(_, cores)| cores).max()
     }
 
     fn judge(
@@ -93,7 +85,7 @@ impl Waiting {
             if manager == to || !is_later || !is_told(known, manager, waits) {
                 continue;
             }
-            let Some(cores) = self.cores_left(known, waits.process) else {
+            let Some(cores) = waits.cores else {
                 continue;
             };
             let held = known.held.after(group, event);
@@ -128,6 +120,13 @@ impl Waiting {
     }
 }
 
+fn cores(needs: &[Need]) -> Option<u32> {
+    let mut all = needs.iter();
+    let is_simple = all.all(|need| need.memory.is_none() && need.labels.is_empty());
+    let cores = needs.iter().map(|need| need.cores).max();
+    cores.filter(|_| is_simple)
+}
+
 /// Returns true if a process manager has said for long enough that it waits, and could claim.
 fn is_told(known: &Known, manager: usize, waits: &Waits) -> bool {
     let (first, last) = waits.told;
@@ -152,19 +151,7 @@ fn is_told(known: &Known, manager: usize, waits: &Waits) -> bool {
 impl Rule for Waiting {
     fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
         match seen {
-            Seen::Submits(submit) => {
-                let nodes = (0..).zip(&submit.draft.nodes);
-                let activities = nodes.filter_map(|(id, node)| match &node.kind {
-                    NodeKind::Activity(activity) => Some((ActivityId(id), activity)),
-                    _ => None,
-                });
-                let mut all = activities.clone();
-                let is_simple = all.all(|(_, one)| one.memory.is_none() && one.labels.is_empty());
-                let cores = activities.map(|(id, one)| (id, one.cores)).collect();
-                let cores = is_simple.then_some(cores);
-                self.cores.insert(submit.key.process(), cores);
-            }
-            Seen::Waits(process, waited) => self.note(known, *process, *waited),
+            Seen::Waits(process, waited, needs) => self.note(known, *process, *waited, needs),
             Seen::GroupDurable(
                 group,
                 event @ Event::Granted {
