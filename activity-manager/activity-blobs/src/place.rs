@@ -212,6 +212,24 @@ impl PlaceError {
     }
 }
 
+/// Drafts that were left behind by killed programs of this one's number, which is 1 in each container, and are
+/// passed over.
+const DRAFTS_MAX: usize = 10_000;
+
+/// A file without a name; none where the file system has no such files. Whoever copies under a name instead is
+/// told of other failures.
+fn open_unnamed(directory: impl AsFd, mode: Mode) -> Option<File> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, ".", flags, mode).ok()?;
+    Some(File::from(file))
+}
+
+/// Gives a name to a file without one. It fails where something has that name.
+fn give_name(file: &File, directory: impl AsFd, name: &str) -> Result<(), Errno> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, unnamed, directory, name, AtFlags::SYMLINK_FOLLOW)
+}
+
 impl Inner {
     fn lay_file(
         &self,
@@ -286,6 +304,8 @@ impl Inner {
         }
     }
 
+    /// Copies a blob to a name, at once in place of what has it. Where the file system can do that, the copy has no
+    /// name until it is whole: whoever is killed meanwhile leaves nothing.
     fn replace(
         &self,
         blob: &Blob,
@@ -294,43 +314,36 @@ impl Inner {
         mode: Mode,
     ) -> io::Result<Laid> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let draft = format!(".xavantes-{}-{number}", std::process::id());
-        if let Laid::Damaged = self.copy_aside(blob, &directory, &draft, mode)? {
-            return Ok(Laid::Damaged);
-        }
-        rustix::fs::renameat(&directory, &draft, &directory, name).inspect_err(|_| {
-            let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
-        })?;
-        Ok(Laid::Sound)
-    }
-
-    /// Makes a copy that has no name until it is whole, where the file system can do that: whoever is killed
-    /// meanwhile leaves nothing.
-    fn copy_aside(
-        &self,
-        blob: &Blob,
-        directory: impl AsFd,
-        name: &str,
-        mode: Mode,
-    ) -> io::Result<Laid> {
-        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&directory, ".", flags, mode) {
-            Ok(file) => File::from(file),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
-                return self.copy(blob, directory, name, mode);
+        let unnamed = open_unnamed(&directory, mode);
+        if let Some(file) = &unnamed {
+            if let Laid::Damaged = self.copy_into(blob, file)? {
+                return Ok(Laid::Damaged);
             }
-            Err(error) => return Err(error.into()),
-        };
-        if let Laid::Damaged = self.copy_into(blob, &file)? {
-            return Ok(Laid::Damaged);
+            if give_name(file, &directory, name).is_ok() {
+                return Ok(Laid::Sound);
+            }
         }
-        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-        match rustix::fs::linkat(CWD, unnamed, &directory, name, AtFlags::SYMLINK_FOLLOW) {
-            Ok(()) => Ok(Laid::Sound),
-            // Without /proc, or where a file without a name may not get one.
-            Err(_) => self.copy(blob, directory, name, mode),
+        for _ in 0..DRAFTS_MAX {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let draft = format!(".xavantes-{}-{number}", std::process::id());
+            let named = unnamed.as_ref();
+            let laid = match named.map(|file| give_name(file, &directory, &draft)) {
+                Some(Ok(())) => Ok(Laid::Sound),
+                Some(Err(Errno::EXIST)) => continue,
+                // Without /proc, or where a file without a name may not get one.
+                Some(Err(_)) | None => self.copy(blob, &directory, &draft, mode),
+            };
+            match laid {
+                Ok(Laid::Sound) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Ok(Laid::Damaged) | Err(_) => return laid,
+            }
+            rustix::fs::renameat(&directory, &draft, &directory, name).inspect_err(|_| {
+                let _ = rustix::fs::unlinkat(&directory, &draft, AtFlags::empty());
+            })?;
+            return Ok(Laid::Sound);
         }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     fn copy(&self, blob: &Blob, directory: impl AsFd, name: &str, mode: Mode) -> io::Result<Laid> {

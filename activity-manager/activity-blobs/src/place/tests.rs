@@ -242,6 +242,23 @@ fn an_export_replaces_files_and_leaves_the_others() {
 }
 
 #[test]
+fn drafts_that_killed_programs_of_this_number_left_behind_are_passed_over() {
+    let scene = Scene::new();
+    let blob = scene.store.add_bytes(b"result").unwrap();
+    let dest = scene.path("results/out.txt");
+    scene.store.export(blob, &dest).unwrap();
+    let left = |number: u32| format!("results/.xavantes-{}-{number}", std::process::id());
+    for number in 0..1_000 {
+        fs::write(scene.path(&left(number)), "half").unwrap();
+    }
+    fs::write(&dest, "edited").unwrap();
+    scene.store.export(blob, &dest).unwrap();
+    assert_eq!(fs::read(&dest).unwrap(), b"result");
+    let halves = fs::read_dir(scene.path("results")).unwrap().count() - 1;
+    assert_eq!(halves, 1_000, "nothing of others is touched");
+}
+
+#[test]
 fn only_files_are_added() {
     let scene = Scene::new();
     let add = |name: &str| scene.store.add_file(&scene.path(name)).unwrap_err();
