@@ -125,7 +125,7 @@ fn execute(environment: &Environment, name: &OsStr, arguments: &[OsString]) -> E
         .args(arguments)
         .env("PATH", &path)
         .env(variable, &environment.directory)
-        // It would lead the environment's own Python to the modules of another one.
+        // This variable would lead the environment's own Python to the modules of another one.
         .env_remove("PYTHONHOME")
         .exec();
     if error.kind() == io::ErrorKind::NotFound {

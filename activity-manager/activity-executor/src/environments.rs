@@ -214,7 +214,7 @@ impl Place {
         remove_tree(&self.directory).map_err(failed)?;
         let made = make();
         if made.is_err() {
-            // What is left of it is removed by whoever tries next.
+            // Whoever tries next removes what is left of it.
             let _ = remove_tree(&self.directory);
         }
         made?;
@@ -248,7 +248,7 @@ impl Place {
         if metadata.nlink() == 0 {
             return Ok(None);
         }
-        // What is started from here on holds it too.
+        // Programs that are started from here on hold it too.
         let inherited = rustix::io::fcntl_setfd(&lock, FdFlags::empty());
         inherited.map_err(|error| self.failed(error.into()))?;
         Ok(Some(lock))
@@ -273,7 +273,7 @@ impl Place {
             other => other?,
         };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // It is used.
+            // Somebody uses it.
             return Ok(());
         }
         let metadata = lock.metadata()?;
@@ -332,7 +332,7 @@ fn name(
     Ok(format!("{kind}-{}", &hash[..32]))
 }
 
-/// What tells one version of an interpreter from another: its file, without running it; or, where that
+/// The mark that tells one version of an interpreter from another: its file, without running it; or, where that
 /// is a script that chooses an interpreter, the answer of the chosen one.
 fn interpreter(program: &Path, deadline: Instant) -> Result<OsString, EnvironmentError> {
     let failed = |source| EnvironmentError::Place {

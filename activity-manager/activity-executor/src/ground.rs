@@ -124,7 +124,7 @@ pub(crate) fn make_once_for(directory: &Path, account: &Numbers) -> Result<(), G
     }
     match fs::symlink_metadata(directory) {
         Ok(found) if found.is_dir() && found.uid() == account.user => Ok(()),
-        // It was made, and not given away before a kill.
+        // A kill came between its making and its giving away.
         Ok(found) if found.is_dir() => give(directory, account),
         Ok(_) => Err(GiveError::Foreign(directory.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => make_for(directory, account),

@@ -331,8 +331,8 @@ impl Draft {
         activity.activation.as_ref().or(common)
     }
 
-    /// What a machine must be able to do for an activity is a label that the activity asks for; a label of
-    /// this name that the definition asks for itself stays.
+    /// Adds the capability that an activity asks of a machine to the labels that it asks for. A label of this
+    /// name that the definition asks for itself stays.
     fn ask_for_capabilities(&mut self) {
         let common = self.environment.as_ref();
         let common = common.and_then(|all| all.activation.as_ref()).cloned();

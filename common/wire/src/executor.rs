@@ -163,7 +163,7 @@ pub struct Start {
 /// An environment that is made of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Made {
-    /// What it is.
+    /// Its kind.
     #[n(0)]
     pub kind: MadeKind,
     /// The file, in the directory of the attempt.

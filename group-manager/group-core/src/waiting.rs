@@ -116,7 +116,7 @@ impl GroupManager {
     fn in_order(&self, state: &State) -> Vec<(Place, &Waiter)> {
         let waiters = self.waiters.0.iter();
         let waiters = waiters.filter(|(_, one)| !matches!(one.keeping, Keeping::PassedOver(_)));
-        // What it told may have crossed its grant.
+        // The word of a process that waits may have crossed its grant.
         let waiters = waiters.filter(|(_, one)| !self.has_all(state, one));
         let place = |(&manager, waiter): (&u32, &'_ Waiter)| {
             let holding = state.holding(waiter.process);

@@ -86,7 +86,7 @@ impl Pipeline {
         run.expect(status)
     }
 
-    /// How many activities of each step ran since the last call. None ran twice.
+    /// The number of activities of each step that ran since the last call. None ran twice.
     #[track_caller]
     fn ran(&self) -> BTreeMap<String, usize> {
         let mut lines = self.sandbox.lines("log");

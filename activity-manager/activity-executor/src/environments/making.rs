@@ -40,7 +40,7 @@ impl fmt::Display for Said {
     }
 }
 
-/// How pip installs requirements: it asks nobody anything.
+/// The arguments with which pip installs requirements: it asks nobody anything.
 const INSTALL: [&str; 6] = [
     "-m",
     "pip",
@@ -108,7 +108,7 @@ pub(super) fn run(
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer);
     let child = command.spawn().map_err(failed)?;
-    // It has the other ends of the pipe, which would stay open.
+    // The command has the other ends of the pipe, which would stay open.
     drop(command);
     let tail = Tail::follow(output).map_err(failed)?;
     let ended = wait(child, deadline).map_err(failed)?;

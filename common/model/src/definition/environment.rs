@@ -92,7 +92,7 @@ impl Capability {
 }
 
 impl Activation {
-    /// What a machine must be able to do; nothing for a directory, which is looked for at the start of
+    /// The capability that it asks of a machine; none for a directory, which is looked for at the start of
     /// the command.
     pub fn capability(&self) -> Option<Capability> {
         match self {

@@ -1,6 +1,6 @@
 //! Ready activities of one machine, in their turns.
 //!
-//! Those that take of the same named limits in the same units stand in a line of their own. Once one of a line has
+//! Activities that take the same units of the same named limits stand in a line of their own. Once one of a line has
 //! no room in a limit, nobody behind it has, so that a hundred thousand that wait for a licence cost no more than
 //! one.
 

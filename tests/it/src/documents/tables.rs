@@ -18,7 +18,7 @@ pub(super) struct Replaced {
     pub(super) reason: &'static str,
 }
 
-/// What a document takes for granted before a command.
+/// The state that a document takes for granted before a command.
 pub(super) struct Given {
     pub(super) document: &'static str,
     pub(super) command: &'static str,

@@ -58,7 +58,7 @@ struct Ground {
     has_ways: bool,
     /// True if all daemons serve metrics, and the group manager has the authority.
     has_metrics: bool,
-    /// How long the authority and the certificates of the daemons are valid, where that is not a year.
+    /// The time for which the authority and the certificates of the daemons are valid, where that is not a year.
     lives: Option<(Span, Span)>,
 }
 

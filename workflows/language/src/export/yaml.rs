@@ -345,7 +345,7 @@ impl Writer<'_> {
                 self.mapping(level, stream, &pairs);
             }
         }
-        // Those that follow from its environment are not written.
+        // Labels that follow from its environment are not written.
         let capability = self
             .draft
             .activation_of(activity)
