@@ -38,7 +38,8 @@ use super::limits::{
 use super::links::LinkNumbers;
 use super::order::Order;
 use super::{
-    Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Place, Problem, Source,
+    Activation, Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Place, Problem,
+    Source,
 };
 use crate::{ActivityId, NodeId, Type, Value};
 
@@ -252,14 +253,25 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
         }
     }
     let mut names = BTreeSet::new();
+    let common = draft.environment.as_ref();
+    let common = common.and_then(|all| all.activation.as_ref());
+    let of_environment = common.and_then(Activation::file);
     for (index, path) in draft.common_files().iter().enumerate() {
+        if !names.insert(path) {
+            problems.add(
+                None,
+                format!("files.{index}"),
+                format!("`{path}` is listed twice"),
+            );
+        }
+        // The environment's own file is checked where the environment names it.
+        if of_environment == Some(path) {
+            continue;
+        }
         let field = format!("files.{index}");
         check_path(path, None, &field, problems);
         if path.ends_with('/') {
             problems.add(None, &field, "a directory; list its files");
-        }
-        if !names.insert(path) {
-            problems.add(None, field, format!("`{path}` is listed twice"));
         }
     }
     if draft.copies > COPIES_MAX {

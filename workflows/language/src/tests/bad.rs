@@ -466,6 +466,18 @@ fn environments_retries_and_limits_are_strict() {
 }
 
 #[test]
+fn the_file_of_an_environment_is_refused_once_at_its_place() {
+    let said =
+        "a path that leaves the directory: `../x` (paths lie in the activity's own directory)";
+    let body = "body: { activity: a, run: [a] }";
+    let common = format!("xavantes: 1\nname: p\nenvironment: {{ venv: ../x }}\n{body}\n");
+    assert_eq!(lines(&refused(&common)), [format!("3:22: {said}")]);
+    let own =
+        "xavantes: 1\nname: p\nbody:\n  activity: a\n  run: [a]\n  environment: { venv: ../x }\n";
+    assert_eq!(lines(&refused(own)), [format!("6:24: {said}")]);
+}
+
+#[test]
 fn an_environment_is_made_of_one_file() {
     let refused_at = |environment: &str| {
         let text = format!(

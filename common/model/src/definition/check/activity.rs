@@ -10,7 +10,7 @@ use crate::definition::limits::{
     ATTEMPTS_MAX, CORES_MAX, MEMORY_PERCENT_MAX, MEMORY_PERCENT_MIN, PARTS_MAX,
 };
 use crate::definition::{
-    Activity, Capture, Command, Draft, NodeKind, Parse, Produced, Source, Staged, Stdin,
+    Activation, Activity, Capture, Command, Draft, NodeKind, Parse, Produced, Source, Staged, Stdin,
 };
 use crate::{NodeId, Type, Work};
 
@@ -246,18 +246,23 @@ fn check_capture(
 fn check_uses(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Problems) {
     let here = Some(id);
     let mut seen = BTreeSet::new();
+    let of_environment = activity.activation.as_ref().and_then(Activation::file);
     for (number, &place) in activity.uses.iter().flatten().enumerate() {
         let field = format!("uses.{number}");
         let Some(path) = draft.files.get(place as usize) else {
             problems.add(here, &field, "the process has no such file");
             continue;
         };
+        if !seen.insert(path) {
+            problems.add(here, &field, format!("`{path}` is listed twice"));
+        }
+        // The environment's own file is checked where the environment names it.
+        if of_environment == Some(path) {
+            continue;
+        }
         check_path(path, here, &field, problems);
         if path.ends_with('/') {
             problems.add(here, &field, "a directory; list its files");
-        }
-        if !seen.insert(path) {
-            problems.add(here, &field, format!("`{path}` is listed twice"));
         }
     }
 }
