@@ -57,6 +57,7 @@ use queue::{Class, Queue, Turn};
 use returns::Returns;
 use rounds::Rounds;
 use slots::Slots;
+use unplanned::Misfit;
 use ways::{Speeds, Ways};
 
 /// Offers, and the processes that want slots or hold some.
@@ -64,6 +65,8 @@ use ways::{Speeds, Ways};
 pub(crate) struct Market {
     groups: BTreeMap<GroupId, GroupLink>,
     demands: BTreeMap<ProcessId, Demand>,
+    /// Those without a plan of which no known machine fits an activity.
+    misfits: BTreeMap<ProcessId, Misfit>,
     /// The demands that want a plan, in the order in which they are planned.
     queue: Queue,
     /// The processes that a plan is being made for.
@@ -126,10 +129,6 @@ struct Demand {
     /// True if its last plan failed because a fitting machine can only be in a group that does not
     /// answer.
     wants_absent: bool,
-    /// The time since which no known machine fits one of its activities.
-    misfit_since: Option<Mono>,
-    /// When that was seen last: a process that is not tried for long may have missed that one fitted.
-    misfit_seen: Mono,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
     /// Since when it fits nowhere with the slots that it holds, or the rest of it does.
@@ -273,6 +272,9 @@ impl Market {
             self.returns.hurry(step);
         }
         self.inquire(step, group, told);
+        if !is_alike {
+            self.end_misfits(step);
+        }
         self.retry(!is_alike);
         let next = step.now.mono + limits::SILENCE;
         step.timers.set(Timer::AttachGroup(group), next);

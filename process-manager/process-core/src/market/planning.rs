@@ -389,7 +389,7 @@ impl Market {
         };
         match result {
             Ok(plan) => {
-                demand.misfit_since = None;
+                self.misfits.remove(&id);
                 demand.wants_absent = false;
                 let is_estimate = knows_work(known, step.history);
                 if !self.is_over_in_time(step.now.mono, id, plan.makespan()) {

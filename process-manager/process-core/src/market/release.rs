@@ -118,6 +118,7 @@ impl Market {
         step.timers.cancel(Timer::Release(id));
         self.releasing.remove(&id);
         self.demands.remove(&id);
+        self.misfits.remove(&id);
         // Others may have waited while a plan was made for it.
         step.marks.want_plans();
     }

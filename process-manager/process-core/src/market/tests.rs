@@ -1,6 +1,7 @@
 //! The market by itself: plans on offers, claims by group, slots given back.
 
 mod holdings;
+mod misfits;
 mod overdue;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use super::Market;
 use crate::machines::Machines;
 
 use crate::record::{Event, Phase};
-use crate::tests::bench::{controller, draft, ids, leaf};
+use crate::tests::bench::{controller, draft, edit, ids, leaf};
 use crate::tests::paper::{Bench, ID, Idle};
 use crate::{Config, PlanResult, Stream};
 

@@ -1,9 +1,10 @@
 //! Processes that cannot be planned on what there is: they wait for other slots, say what they wait for,
 //! or fault where no machine fits for long.
 
-use model::ProcessId;
+use model::{ActivityId, Mono, ProcessId};
 use schedule::Refusal;
 
+use super::limit::fits;
 use super::{GroupLink, Market, Stage};
 use crate::enact::problem::refusal_fault;
 use crate::limits;
@@ -11,6 +12,17 @@ use crate::record::Event;
 use crate::step::Step;
 use crate::stream::Stream;
 use crate::timer::Timer;
+
+/// A process without a plan that no known machine fits.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    /// The activity that none fits.
+    activity: Option<ActivityId>,
+    /// The time since which none does.
+    since: Mono,
+    /// When that was seen last: a process that is not tried for long may have missed that one fitted.
+    seen: Mono,
+}
 
 impl Market {
     /// Notes that a process could not be planned with the slots that there are. It is not tried again
@@ -50,9 +62,23 @@ impl Market {
             };
             demand.wants_absent = false;
             demand.waiting_for = Some(why.to_owned());
-            // Once these machines are free, the next plan shows if one of them fits.
-            demand.misfit_since = None;
         }
+        // Once these machines are free, the next plan shows if one of them fits.
+        self.misfits.remove(&id);
+    }
+
+    /// Machines are offered that were not before: processes that one of them fits have not waited in vain
+    /// so far, even if it is away again before they are tried.
+    pub(super) fn end_misfits(&mut self, step: &Step<'_>) {
+        let mut misfits = std::mem::take(&mut self.misfits);
+        misfits.retain(|&id, misfit| {
+            let known = step.cx.process(id);
+            let declared = known.zip(misfit.activity);
+            let declared = declared
+                .and_then(|(known, activity)| known.definition().activity_as_written(activity));
+            declared.is_none_or(|declared| !self.offered().any(|(_, one)| fits(one, declared)))
+        });
+        self.misfits = misfits;
     }
 
     /// There is no plan on the machines that were offered: the process waits for others, or faults where
@@ -85,7 +111,7 @@ impl Market {
         if n_offers == self.n_offers {
             self.note_tried(step, id);
         }
-        let Some(demand) = self.demands.get_mut(&id) else {
+        if !self.demands.contains_key(&id) {
             return;
         };
         // A process that has a plan waits for a machine that fits for as long as it takes. And a
@@ -94,9 +120,15 @@ impl Market {
         let may_fault = is_first && is_whole && !wants_absent;
         if may_fault {
             let now = step.now.mono;
-            let is_seen = now.since(demand.misfit_seen) <= limits::OFFER_FRESH;
-            let since = demand.misfit_since.filter(|_| is_seen).unwrap_or(now);
-            (demand.misfit_since, demand.misfit_seen) = (Some(since), now);
+            let before = self.misfits.get(&id);
+            let before = before.filter(|misfit| now.since(misfit.seen) <= limits::OFFER_FRESH);
+            let since = before.map_or(now, |misfit| misfit.since);
+            let misfit = Misfit {
+                activity: refused(refusal),
+                since,
+                seen: now,
+            };
+            self.misfits.insert(id, misfit);
             let until = since + step.config.patience;
             // An offer that should have been followed by another may be out of date.
             let is_fresh = |link: &GroupLink| {
@@ -107,6 +139,7 @@ impl Market {
                     return;
                 };
                 let fault = refusal_fault(known, refusal);
+                self.misfits.remove(&id);
                 self.set_stage(id, Stage::Settled);
                 step.cx
                     .record(Stream::Process(id), Event::Faulted(Box::new(fault)));
@@ -115,8 +148,21 @@ impl Market {
             step.timers
                 .set(Timer::Plan(id), until.max(step.now.mono + limits::REPEAT));
         } else {
-            demand.misfit_since = None;
+            self.misfits.remove(&id);
         }
         step.marks.want_plans();
+    }
+}
+
+/// The activity that no machine fits.
+fn refused(refusal: &Refusal) -> Option<ActivityId> {
+    match refusal {
+        Refusal::NoResource { activity, .. } => Some(*activity),
+        Refusal::Twice(_)
+        | Refusal::Unknown(_)
+        | Refusal::Graph(_)
+        | Refusal::Problem(_)
+        | Refusal::TooLong(_)
+        | Refusal::Invalid { .. } => None,
     }
 }

@@ -16,6 +16,7 @@ use std::fmt;
 use model::{ActivityId, NodeId, NodeKind, OutputSource, ResourceId, Source};
 
 use crate::process::Process;
+use crate::process::recompute::RecomputationState;
 use crate::record::{ActivityPhase, NodeState};
 
 /// The readers of the outputs of each activity.
@@ -116,10 +117,12 @@ impl Process {
     }
 
     /// Returns true if the outcome of an activity stands that another process has recorded, which may have
-    /// discarded its files.
+    /// discarded its files, and this process has not made them again.
     pub(crate) fn may_be_gone(&self, maker: ActivityId) -> bool {
-        let details = self.details(maker);
-        details.reused.is_some() && details.recomputation.is_none() && self.may_lack(maker)
+        let is_made = self
+            .recomputation(maker)
+            .is_some_and(|one| one.state == RecomputationState::Made);
+        self.details(maker).reused.is_some() && !is_made && self.may_lack(maker)
     }
 
     /// Returns true if another iteration of a loop may read what an activity has made in this one.

@@ -17,7 +17,7 @@ const STORE: ResourceId = ResourceId::local(7);
 const OTHER_STORE: ResourceId = ResourceId::local(9);
 
 /// A machine that only keeps files.
-fn store(resource: ResourceId) -> Offered {
+pub(super) fn store(resource: ResourceId) -> Offered {
     Offered {
         resource,
         name: format!("store{}", resource.number),

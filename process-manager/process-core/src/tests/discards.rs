@@ -1,6 +1,8 @@
 //! Files that nobody needs any more are discarded.
 
-use model::{ActivityId, AttemptId, Bytes, Node, OnFault, Output, OutputSource, SubmitKey, Test};
+use model::{
+    ActivityId, AttemptId, Bytes, Node, OnFault, Output, OutputSource, ResourceId, SubmitKey, Test,
+};
 use wire::attempt::Outcome;
 use wire::client::Submit;
 
@@ -348,4 +350,48 @@ fn what_is_needed_after_all_is_made_again_with_all_before_and_goes_again() {
     assert_eq!(bench.status_of(key).summary.phase, Phase::Completed);
     let twice = gone(&bench);
     assert!(twice.ends_with(&[1, 2, 3]), "{twice:?}");
+}
+
+#[test]
+fn what_a_stopped_run_has_not_made_again_is_not_copied() {
+    let mut bench = Bench::new(|dispatch| {
+        let is_later = dispatch.attempt.process != KEY.process();
+        match dispatch.command[0].as_str() {
+            "c" => Some((failed(FaultName::ExitCode), 1, String::new())),
+            "cc" => Some((End::Lacking(vec![0]), 0, String::new())),
+            "b" if is_later => None,
+            _ => well(dispatch),
+        }
+    });
+    bench.others = vec![super::copies::store(ResourceId::local(7))];
+    bench.restart();
+    let long = |third: &str| {
+        let steps = vec![
+            maker("a", &[]),
+            maker("b", &[1]),
+            maker(third, &[2]),
+            maker("d", &[3]),
+        ];
+        let copies = 1;
+        Draft {
+            copies,
+            ..dropping(with_output(sequence(steps), 4))
+        }
+    };
+    bench.submit(long("c"));
+    bench.pass(1);
+    let key = SubmitKey(78);
+    bench.submit_as(Submit {
+        base: Some(KEY.process()),
+        ..submission(key, long("cc"))
+    });
+    bench.pass(2);
+    let again = *bench.held.keys().next().expect("b is made again");
+    bench.ask(Request::Cancel(key.process()));
+    bench.end(again, End::Stopped, 0, "");
+    assert_eq!(bench.status_of(key).summary.phase, Phase::Cancelled);
+    bench.copies.clear();
+    bench.pass(10);
+    let mut asked = bench.copies.iter();
+    assert!(asked.all(|(_, copied)| copied.process == KEY.process()));
 }
