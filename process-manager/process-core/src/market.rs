@@ -65,7 +65,8 @@ use ways::{Speeds, Ways};
 pub(crate) struct Market {
     groups: BTreeMap<GroupId, GroupLink>,
     demands: BTreeMap<ProcessId, Demand>,
-    /// Those without a plan of which no known machine fits an activity.
+    /// Those without a plan of which no known machine fits an activity. An offer that comes late ends
+    /// them: one between that is lost may have had a machine that fits.
     misfits: BTreeMap<ProcessId, Misfit>,
     /// The demands that want a plan, in the order in which they are planned.
     queue: Queue,
@@ -265,6 +266,7 @@ impl Market {
         self.owners.offer(group, &offer);
         self.growth.offer(group, &offer, step.now.mono);
         let before = link.offer.replace(offer);
+        let is_late = step.now.mono.since(link.offered) > limits::OFFER_FRESH;
         link.offered = step.now.mono;
         let was_shared = before.as_ref().is_some_and(|before| before.is_shared);
         let is_alike = before.is_some_and(|before| has_machines_of(link, &before));
@@ -272,7 +274,9 @@ impl Market {
             self.returns.hurry(step);
         }
         self.inquire(step, group, told);
-        if !is_alike {
+        if is_late {
+            self.misfits.clear();
+        } else if !is_alike {
             self.end_misfits(step);
         }
         self.retry(!is_alike);

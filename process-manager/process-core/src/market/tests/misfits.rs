@@ -1,6 +1,7 @@
 //! Processes that no machine fits: how long they wait for one before they fault.
 
 use super::*;
+use crate::limits;
 
 /// The market is asked for a plan, and no machine fits the second activity.
 fn refuse(bench: &mut Bench, market: &mut Market) {
@@ -82,6 +83,17 @@ fn patience_begins_anew_where_a_machine_that_fits_was_offered_between() {
     pass(&mut bench, &mut market, 8);
     // It is held by others, and away again before the process is tried.
     market.on_offer(&mut bench.step(), TWO, wide(TWO));
+    pass(&mut bench, &mut market, 10);
+    assert!(!has_faulted(&bench));
+    pass(&mut bench, &mut market, 1);
+    assert!(has_faulted(&bench));
+}
+
+#[test]
+fn patience_begins_anew_after_offers_were_lost() {
+    let (mut bench, mut market) = waiting();
+    pass(&mut bench, &mut market, 3);
+    bench.now.mono = bench.now.mono + limits::OFFER_FRESH;
     pass(&mut bench, &mut market, 10);
     assert!(!has_faulted(&bench));
     pass(&mut bench, &mut market, 1);
