@@ -94,8 +94,9 @@ pub const KNOWN_ADDRESSES_MAX: usize = 4_096;
 /// Members that may be between the end of their handshake and their greeting.
 pub const LINK_GREETINGS_MAX: usize = 256;
 
-/// Connections of one member in that state.
-pub const LINK_GREETINGS_EACH_MAX: usize = 32;
+/// Connections of one member in that state: half of all, for a user whose hundreds of programs connect at
+/// once. Where these are too many, the largest crowd loses its oldest.
+pub const LINK_GREETINGS_EACH_MAX: usize = 128;
 
 /// Peers without a certificate that may be connected to request one at a time: people join one by
 /// one.
@@ -171,6 +172,10 @@ pub const LINK_RETRY_MAX: Span = Span::from_millis(500);
 
 /// Longest time until the first packet from a dialled peer: ten times the way around the world.
 pub const LINK_KNOCK_MAX: Span = Span::from_secs(1);
+
+/// The same for a client whose attempts before were not answered: below [`LINK_GREETING_MAX`], and so
+/// short that a client makes three attempts before it reports failure.
+pub const LINK_KNOCK_CROWDED_MAX: Span = Span::from_secs(4);
 
 /// The assumed round-trip time before it is measured: the first packet is repeated after three
 /// times this value, and again after six times. A longer way costs some packets.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use model::{Epoch, Identity, Mono};
+use model::{Epoch, Identity, Mono, Span};
 use quinn::{ClientConfig, Endpoint, EndpointConfig, TokioRuntime};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::runtime::Builder;
@@ -220,8 +220,15 @@ impl Dialler {
 /// Dials repeatedly. Returns the error that makes further tries pointless.
 async fn call(target: &Target, shared: &Shared, dialler: &Dialler) -> LinkError {
     let mut n_failures = 0_u32;
+    let mut n_silent = 0_u32;
     loop {
-        let dialled = timeout(duration(LINK_GREETING_MAX), dial(target, dialler)).await;
+        let patience = retry::patience(n_silent);
+        let longest = duration(patience + LINK_GREETING_MAX);
+        let dialled = timeout(longest, dial(target, dialler, patience)).await;
+        n_silent = match dialled {
+            Ok(Err(LinkError::Silent)) | Err(_) => n_silent.saturating_add(1),
+            Ok(_) => 0,
+        };
         let error = match dialled.unwrap_or(Err(LinkError::Silent)) {
             Ok((greeted, ours, theirs)) => {
                 shared.say(|state| {
@@ -253,6 +260,7 @@ async fn call(target: &Target, shared: &Shared, dialler: &Dialler) -> LinkError 
 async fn dial(
     target: &Target,
     dialler: &Dialler,
+    patience: Span,
 ) -> Result<(Greeted, UnixStream, UnixStream), LinkError> {
     let address = resolve(&target.address).await?;
     let connecting = dialler
@@ -261,7 +269,7 @@ async fn dial(
         // The name is not sent and not compared: the certificate names the peer otherwise.
         .connect_with(target.client.clone(), address, "xavantes")
         .map_err(failed)?;
-    let connection = retry::reach(connecting).await?;
+    let connection = retry::reach_within(connecting, patience).await?;
     let greeted = greeting::greet(connection, &target.peer, &target.hello).await?;
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     Ok((greeted, ours, theirs))

@@ -6,12 +6,27 @@ use tokio::time::timeout;
 
 use super::endpoint::duration;
 use super::error::LinkError;
-use crate::limits::{LINK_KNOCK_MAX, LINK_RETRY_MAX, LINK_RETRY_MIN};
+use crate::limits::{LINK_KNOCK_CROWDED_MAX, LINK_KNOCK_MAX, LINK_RETRY_MAX, LINK_RETRY_MIN};
 
 /// Connects to a peer that answers in time. An absent peer does not answer, and another attempt
 /// reaches it sooner than the packets of this one, whose intervals grow.
-pub(super) async fn reach(mut connecting: Connecting) -> Result<Connection, LinkError> {
-    let heard = timeout(duration(LINK_KNOCK_MAX), connecting.handshake_data()).await;
+pub(super) async fn reach(connecting: Connecting) -> Result<Connection, LinkError> {
+    reach_within(connecting, LINK_KNOCK_MAX).await
+}
+
+/// The time for the first packet from a peer after so many attempts in a row that were not answered. A
+/// manager that many clients dial at once answers late, and an attempt that ends early costs it the work
+/// for nothing.
+pub(super) fn patience(n_silent: u32) -> Span {
+    Span(LINK_KNOCK_MAX.0 << n_silent.min(16)).min(LINK_KNOCK_CROWDED_MAX)
+}
+
+/// Connects to a peer whose first packet comes within a time.
+pub(super) async fn reach_within(
+    mut connecting: Connecting,
+    longest: Span,
+) -> Result<Connection, LinkError> {
+    let heard = timeout(duration(longest), connecting.handshake_data()).await;
     match heard.map(|heard| heard.map(drop)) {
         Ok(Ok(())) => Ok(connecting.await?),
         Ok(Err(error)) => Err(error.into()),
@@ -39,5 +54,12 @@ mod tests {
         let shortest: Vec<u64> = (1..8).map(|n| pause(n, u32::MAX).0 / 1_000).collect();
         assert_eq!(shortest, [50, 100, 200, 250, 250, 250, 250]);
         assert_eq!(pause(u32::MAX, u32::MAX / 2).0 / 1_000, 375);
+    }
+
+    #[test]
+    fn a_crowded_peer_is_given_twice_the_time_with_each_attempt_up_to_a_bound() {
+        let given: Vec<u64> = (0..5).map(|n| patience(n).0 / 1_000).collect();
+        assert_eq!(given, [1_000, 2_000, 4_000, 4_000, 4_000]);
+        assert_eq!(patience(u32::MAX), LINK_KNOCK_CROWDED_MAX);
     }
 }
