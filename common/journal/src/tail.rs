@@ -1,9 +1,9 @@
-//! The tail: the newest commits, in a small file of a fixed size beside the store.
+//! The tail: the newest commits, in a small file beside the store, which grows once.
 //!
 //! Appending a commit to a file and flushing it takes one write; the store takes some seven pages
 //! and as much work again. So a commit goes to the tail, and the whole tail goes to the store when
 //! it is full: the first time, the store is created. Then the file is written from its beginning
-//! again. Commits in the store are ignored in the tail: each commit has a number, and the store
+//! again. A process of a few activities fits the size that the file begins with. Commits in the store are ignored in the tail: each commit has a number, and the store
 //! knows its last one.
 //!
 //! The file is a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
@@ -28,9 +28,12 @@ use crate::layout::{STREAM_KEY_BYTES_MAX, StreamKey};
 /// The file's name in the journal's directory.
 pub(crate) const TAIL_FILE: &str = "tail";
 
-/// Bytes of the file. A thousand small commits fit, so that moving them to the store, which takes a
+/// Bytes of the file at most. A thousand small commits fit, so that moving them to the store, which takes a
 /// millisecond or two, costs each of them little; and three managers have one each on a small disk.
 pub(crate) const TAIL_BYTES: usize = 512 << 10;
+
+/// Bytes that a new file has. Most state directories of `xav run` need no more, and have three such files.
+pub(crate) const TAIL_FIRST_BYTES: usize = 64 << 10;
 
 /// Zeros that are written after a commit at a position that was never written before, as many as
 /// there are bytes up to it, between these.
@@ -117,6 +120,8 @@ pub(crate) struct Tail {
     frames: Vec<u8>,
     /// Bytes from the beginning of the file that have been written, including zeros.
     written: usize,
+    /// Bytes of the file.
+    reserved: usize,
 }
 
 /// The content of the file.
@@ -135,6 +140,7 @@ impl OpenedTail {
             file: None,
             frames: Vec::new(),
             written: 0,
+            reserved: 0,
         };
         OpenedTail {
             tail,
@@ -169,15 +175,7 @@ impl Tail {
             .truncate(false)
             .open(&path)
             .map_err(io_error("create", &path))?;
-        // With its blocks reserved, a commit succeeds on a full disk, and its flush writes less.
-        let reserved = fallocate(&file, FallocateFlags::empty(), 0, TAIL_BYTES as u64);
-        match reserved.map_err(io::Error::from) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::Unsupported => file
-                .set_len(TAIL_BYTES as u64)
-                .map_err(io_error("write", &path)),
-            Err(error) => Err(io_error("reserve room for", &path)(error)),
-        }
+        reserve(&file, TAIL_FIRST_BYTES).map_err(io_error("reserve room for", &path))
     }
 
     /// Reads the commits that the store, which ends at commit `n_stored`, does not have. Nothing is
@@ -197,12 +195,13 @@ impl Tail {
         }
         let (length, n_commits) = follow(&bytes, n_stored)?;
         let is_cut = Head::read(&bytes[length..]).is_some_and(|head| head.number == n_commits + 1);
-        let written = used(&bytes);
+        let (written, reserved) = (used(&bytes), bytes.len());
         bytes.truncate(length);
         let tail = Tail {
             file: None,
             frames: bytes,
             written,
+            reserved,
         };
         Ok(OpenedTail {
             tail,
@@ -214,12 +213,13 @@ impl Tail {
     /// Makes it writable.
     pub(crate) fn open(&mut self, dir: &Path) -> Result<(), DirectoryError> {
         let path = dir.join(TAIL_FILE);
-        let is_whole =
-            std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= TAIL_BYTES as u64);
+        let is_whole = std::fs::metadata(&path)
+            .is_ok_and(|metadata| metadata.len() >= TAIL_FIRST_BYTES as u64);
         if !is_whole {
             Tail::create(dir)?;
             sync_directory(dir)?;
         }
+        self.reserved = self.reserved.max(TAIL_FIRST_BYTES);
         let file = OpenOptions::new()
             .write(true)
             .open(&path)
@@ -248,18 +248,26 @@ impl Tail {
             }
             append_change(&mut self.frames, change);
         }
-        seal(&mut self.frames[start..], number);
         let Some(file) = &self.file else {
             return Err(ErrorKind::PermissionDenied.into());
         };
         let end = self.frames.len();
+        if end > self.reserved {
+            if reserve(file, TAIL_BYTES).is_err() {
+                // A full disk: the file is good for as much as before.
+                self.frames.truncate(start);
+                return Ok(false);
+            }
+            self.reserved = TAIL_BYTES;
+        }
+        seal(&mut self.frames[start..], number);
         if end <= self.written {
             file.write_all_at(&self.frames[start..], start as u64)?;
         } else {
             // A first write to a block makes the file system record that, which takes several times
             // as long as the commit: so it is done for many commits at once.
             let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
-            let until = (end + ahead).min(TAIL_BYTES);
+            let until = (end + ahead).min(self.reserved);
             let mut padded = self.frames[start..].to_vec();
             padded.resize(until - start, 0);
             file.write_all_at(&padded, start as u64)?;
@@ -293,6 +301,15 @@ impl Tail {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
+    }
+}
+
+/// Makes a file so long. With its blocks reserved, a commit succeeds on a full disk, and its flush writes less.
+fn reserve(file: &File, bytes: usize) -> io::Result<()> {
+    let reserved = fallocate(file, FallocateFlags::empty(), 0, bytes as u64);
+    match reserved.map_err(io::Error::from) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => file.set_len(bytes as u64),
+        done => done,
     }
 }
 

@@ -220,3 +220,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_new_file_is_small_and_grows_once() {
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    let bytes = || fs::metadata(dir.path().join(TAIL_FILE)).unwrap().len();
+    let third = vec![7; TAIL_FIRST_BYTES / 3];
+    assert!(append(&mut tail, 1, &third));
+    assert!(append(&mut tail, 2, &third));
+    assert_eq!(bytes(), TAIL_FIRST_BYTES as u64);
+    assert!(append(&mut tail, 3, &third));
+    assert_eq!(bytes(), TAIL_BYTES as u64);
+    assert_eq!(events(dir.path(), 0).unwrap().1, 3);
+    // It stays so: another program begins with it.
+    let mut tail = open(dir.path());
+    let number = events(dir.path(), 0).unwrap().1 + 1;
+    assert!(append(&mut tail, number, &vec![8; TAIL_BYTES / 2]));
+    assert_eq!(events(dir.path(), 0).unwrap().1, 4);
+    assert_eq!(bytes(), TAIL_BYTES as u64);
+}
