@@ -131,7 +131,10 @@ impl Parts {
                 continue;
             }
             if !self.reuse_next(step, id, slice) {
-                self.ask_checks(step, id);
+                if self.ask_checks(step, id) {
+                    // What follows an outcome that stands now may have one too.
+                    continue;
+                }
                 return !self.awaits_recall(step, id);
             }
         }

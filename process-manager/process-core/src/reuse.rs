@@ -71,11 +71,15 @@ impl Parts {
         self.end_slice(step, id, &slice);
     }
 
-    /// Sends the checks of a process, and repeats the cache lookups whose check is given up.
-    pub(crate) fn ask_checks(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        for activity in self.files.ask_checks(step, &self.machines, id) {
+    /// Sends the checks of a process, and repeats the cache lookups whose check is given up. Returns true if
+    /// there are any of these.
+    pub(crate) fn ask_checks(&mut self, step: &mut Step<'_>, id: ProcessId) -> bool {
+        let given_up = self.files.ask_checks(step, &self.machines, id);
+        let is_any = !given_up.is_empty();
+        for activity in given_up {
             self.look_again(step, id, activity);
         }
+        is_any
     }
 
     /// Returns true if a process must not be planned yet, because cache hits are still being

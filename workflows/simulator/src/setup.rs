@@ -229,7 +229,8 @@ impl Setup {
             policy: |_| Policy::default(),
             faults: Faults::none(),
             fault_phase: millis(0, 0),
-            ends_within: Span::from_secs(3_600),
+            // Five attempts at each of fifty items in a row take an hour.
+            ends_within: Span::from_secs(4 * 3_600),
             n_happenings_max: 400_000,
             looks_closely: true,
             has_watchers: true,

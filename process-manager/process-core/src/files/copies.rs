@@ -93,7 +93,7 @@ impl Files {
             let is_wanted = known.index.uncopied.contains(activity);
             is_wanted && !self.stores.is_lost(self.source(known, *activity))
         });
-        let mut again = Vec::new();
+        let (mut again, mut before) = (Vec::new(), Vec::new());
         for (&activity, asked) in &mut under_way.0 {
             if asked.is_given_up() {
                 continue;
@@ -106,6 +106,7 @@ impl Files {
                 else {
                     continue;
                 };
+                before.push((activity, asked.keeper));
                 asked.keeper = other;
             }
             asked.n_times += 1;
@@ -115,6 +116,9 @@ impl Files {
         let has_given_up = all_given_up && under_way.0.len() >= known.index.uncopied.len();
         if !under_way.0.is_empty() {
             self.copying.insert(id, under_way);
+        }
+        for (activity, keeper) in before {
+            self.note_elsewhere(known, activity, keeper);
         }
         self.send_copies(step, machines, id, &again);
         if !has_given_up {
@@ -157,8 +161,12 @@ impl Files {
             if let Some(open) = self.open.get_mut(&id) {
                 open.copied.insert(activity, moment);
             }
-            if let Some(copying) = self.copying.get_mut(&id) {
-                copying.0.remove(&activity);
+            let copying = self.copying.get_mut(&id);
+            let asked = copying.and_then(|copying| copying.0.remove(&activity));
+            if let Some(asked) = asked.filter(|asked| asked.keeper != resource)
+                && let Some(known) = step.cx.process(id)
+            {
+                self.note_elsewhere(known, activity, asked.keeper);
             }
             // The machine that it was fetched from may have been lost meanwhile.
             if self.miss_lost(step, machines, id, activity) {

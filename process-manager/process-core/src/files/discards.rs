@@ -10,7 +10,7 @@
 //! late means nothing that was made since. What a machine does not delete is left to its eviction, and
 //! whoever needs a file after all has it made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::attempt::{COPIED_FILES_MAX, COPIES_MAX, Discard, ToActivity};
@@ -38,6 +38,8 @@ pub(super) struct Discarding {
     /// Activities of the process that were looked at, in the order in which their files became unneeded.
     n_seen: usize,
     asked: BTreeMap<(ActivityId, ResourceId), u32>,
+    /// Machines that were asked for a copy before another one was. Each may have one: its answer may be lost.
+    elsewhere: BTreeMap<ActivityId, BTreeSet<ResourceId>>,
 }
 
 impl Files {
@@ -65,7 +67,9 @@ impl Files {
             if !known.is_unneeded(maker) {
                 continue;
             }
-            for resource in self.places_of(machines, known, maker) {
+            let mut places = self.places_of(machines, known, maker);
+            places.extend(discarding.elsewhere.remove(&maker).unwrap_or_default());
+            for resource in places {
                 discarding.asked.insert((maker, resource), 1);
                 fresh.push((maker, resource));
             }
@@ -153,6 +157,20 @@ impl Files {
         send_discards(step, id, &[(activity, resource)]);
     }
 
+    /// A machine was asked for a copy, and another one is from now on, or has made it.
+    pub(super) fn note_elsewhere(
+        &mut self,
+        known: &Process,
+        activity: ActivityId,
+        resource: ResourceId,
+    ) {
+        if known.index.readers.is_some() && !self.stores.is_shared() {
+            let discarding = self.discarding.entry(known.id()).or_default();
+            let elsewhere = discarding.elsewhere.entry(activity).or_default();
+            elsewhere.insert(resource);
+        }
+    }
+
     /// Returns true if requests to delete files are not answered.
     pub(crate) fn is_discarding(&self) -> bool {
         let mut all = self.discarding.values();
@@ -174,7 +192,7 @@ impl Files {
         machines: &Machines,
         known: &Process,
         maker: ActivityId,
-    ) -> Vec<ResourceId> {
+    ) -> BTreeSet<ResourceId> {
         let mut places = known.places_of_files(maker);
         if self.stores.is_shared() {
             let mut able = places.iter().filter(|&&one| machines.is_reachable(one));
@@ -184,7 +202,7 @@ impl Files {
         let copying = self.copying.get(&known.id());
         let asked = copying.and_then(|copying| copying.0.get(&maker));
         places.extend(asked.map(|asked| asked.keeper));
-        places.into_iter().collect()
+        places
     }
 }
 

@@ -395,3 +395,37 @@ fn what_a_stopped_run_has_not_made_again_is_not_copied() {
     let mut asked = bench.copies.iter();
     assert!(asked.all(|(_, copied)| copied.process == KEY.process()));
 }
+
+#[test]
+fn a_copy_of_a_machine_whose_answer_was_lost_goes_too() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "b" => None,
+        _ => well(dispatch),
+    });
+    bench.others = [7, 9]
+        .map(|number| super::copies::store(ResourceId::local(number)))
+        .into();
+    bench.restart();
+    let pair = sequence(vec![maker("a", &[]), maker("b", &[1])]);
+    let copies = 1;
+    bench.submit(Draft {
+        copies,
+        ..dropping(pair)
+    });
+    // One of the two does not answer, and the other one is asked.
+    let keepers = |bench: &Bench| {
+        let to = bench.copies.iter().map(|(to, _)| *to);
+        to.collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!(keepers(&bench), 1);
+    while keepers(&bench) < 2 {
+        bench.pass(1);
+    }
+    bench.keeps = true;
+    bench.pass(1);
+    let reader = *bench.held.keys().next().expect("b goes on");
+    bench.end(reader, End::Completed, 0, "");
+    // The machine that made it, and both that may have a copy.
+    let of_the_first = gone(&bench).into_iter().filter(|&activity| activity == 1);
+    assert_eq!(of_the_first.count(), 3);
+}
