@@ -56,7 +56,7 @@ impl Parts {
         let Some(known) = step.cx.process(id) else {
             return false;
         };
-        if known.phase() == Phase::Running && known.has_abandoned() {
+        if known.phase() == Phase::Running && known.has_leftovers() {
             step.timers.set_once(Timer::Stop(id), step.now.mono);
         }
         match known.phase() {
@@ -124,7 +124,7 @@ impl Parts {
                 && step
                     .cx
                     .process(id)
-                    .is_some_and(|known| known.has_abandoned() || self.files.awaits_outputs(known));
+                    .is_some_and(|known| known.has_leftovers() || self.files.awaits_outputs(known));
             if let Some((event, n_steps)) = decided.filter(|_| !is_early) {
                 slice.take(n_steps);
                 self.record_decided(step, id, event);

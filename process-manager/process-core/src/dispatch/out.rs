@@ -117,7 +117,7 @@ impl Attempts {
             return;
         };
         match known.phase() {
-            Phase::Running if !known.has_abandoned() => return,
+            Phase::Running if !known.has_leftovers() => return,
             Phase::Running | Phase::Faulting | Phase::Cancelling => {}
             Phase::Completed | Phase::Faulted | Phase::Cancelled => return,
         }

@@ -91,7 +91,7 @@ pub(crate) fn judge_recomputation(process: &Process, outcome: Outcome) -> Ended 
     let verdict = match &outcome.end {
         End::Completed => Verdict::Completed,
         End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_)
-            if process.phase() != Phase::Running =>
+            if process.phase() != Phase::Running || process.is_only_to_close() =>
         {
             Verdict::Stopped
         }

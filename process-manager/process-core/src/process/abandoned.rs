@@ -1,10 +1,12 @@
 //! Activities that nobody waits for any more: their for-each has completed without them. What is out of
-//! them is stopped, and its end changes nothing but their phase.
+//! them is stopped, and its end changes nothing but their phase. So are files that are made again for them,
+//! where the process has nothing else to wait for.
 
 use model::{ActivityId, AttemptId};
 
 use crate::process::Process;
 use crate::record::{ActivityPhase, NodeState, Phase};
+use crate::tree::Decision;
 
 impl Process {
     /// Its for-each has completed without it.
@@ -42,13 +44,30 @@ impl Process {
         !self.index.abandoned.is_empty()
     }
 
+    /// Returns true if all that the process is for has ended, and no output is made again: other files that
+    /// are made again are for nobody.
+    pub(crate) fn is_only_to_close(&self) -> bool {
+        let next = self.state.frame.next_decision();
+        self.phase() == Phase::Running
+            && next == Some(Decision::Close)
+            && !self.recomputes_outputs()
+    }
+
+    /// Returns true if anything is out that nobody waits for.
+    pub(crate) fn has_leftovers(&self) -> bool {
+        self.has_abandoned() || (self.out().next().is_some() && self.is_only_to_close())
+    }
+
     /// The attempts that are to be stopped: all where the process is ending, but for those that may go on
     /// to their end; else those that nobody waits for.
     pub(crate) fn to_be_stopped(&self) -> impl Iterator<Item = (model::ResourceId, AttemptId)> {
-        let all = self.phase() != Phase::Running;
+        let is_ending = self.phase() != Phase::Running;
+        let is_only_to_close = self.is_only_to_close();
         let out = self.out();
         out.filter(move |&(_, attempt)| {
-            self.is_abandoned(attempt.activity) || (all && !self.may_finish(attempt))
+            self.is_abandoned(attempt.activity)
+                || is_only_to_close
+                || (is_ending && !self.may_finish(attempt))
         })
     }
 

@@ -90,8 +90,11 @@ impl Process {
     /// Activities that are to make files again and wait for none themselves.
     pub(crate) fn wanted_recomputations(&self) -> impl Iterator<Item = ActivityId> {
         let all = self.index.recomputations.iter().copied();
-        all.filter(|&activity| {
-            self.wants_recomputation(activity) && !self.awaits_recomputation(activity)
+        let is_for_nobody = !self.index.recomputations.is_empty() && self.is_only_to_close();
+        all.filter(move |&activity| {
+            !is_for_nobody
+                && self.wants_recomputation(activity)
+                && !self.awaits_recomputation(activity)
         })
     }
 

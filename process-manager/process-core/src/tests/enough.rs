@@ -4,6 +4,8 @@ use super::for_each::{lines, process, run};
 use super::*;
 use model::{ActivityId, OnFault};
 
+use crate::record::Verdict;
+
 /// `s(a f(s(b c)) d)` as [`process`] has it, which completes when so many items have.
 fn enough(items: &str, at_most: Option<u32>, n_enough: &str) -> Draft {
     let mut draft = process(items, at_most);
@@ -50,6 +52,49 @@ fn one_after_another_the_first_ones_are_enough() {
         ]
     );
     snapshots_hold(&bench, KEY);
+}
+
+#[test]
+fn a_file_that_is_made_again_for_another_item_alone_is_made_no_more() {
+    let mut bench = Bench::new(|dispatch| {
+        let number = dispatch.attempt.number;
+        match (dispatch.command.join(" ").as_str(), number) {
+            ("b x 0", 1) => Some((End::Lacking(vec![0]), 0, String::new())),
+            ("a", 2) => None,
+            _ => lines(dispatch),
+        }
+    });
+    bench.slots = 8;
+    let mut draft = enough("found", None, "1");
+    edit(&mut draft.nodes[1], |activity| {
+        activity.outputs = vec![Produced {
+            name: "out".into(),
+            path: "out".into(),
+        }];
+    });
+    edit(&mut draft.nodes[4], |activity| {
+        activity.inputs = vec![Staged {
+            path: "in".into(),
+            source: Source::Output {
+                activity: NodeId(1),
+                output: 0,
+            },
+            gathers: false,
+            carried: None,
+        }];
+    });
+    bench.submit(draft);
+    bench.run();
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    assert_eq!(bench.started.iter().filter(|line| *line == "a").count(), 2);
+    // Its slot is not given back before the command has been stopped.
+    let mut ends = bench.events.iter().filter_map(|(_, event)| match event {
+        Event::Ended(ended) if ended.outcome.attempt.number == 2 => Some(ended.verdict.clone()),
+        Event::Closed { .. } => Some(Verdict::Completed),
+        _ => None,
+    });
+    assert_eq!(ends.next(), Some(Verdict::Stopped));
+    assert_eq!(ends.next(), Some(Verdict::Completed));
 }
 
 #[test]

@@ -73,7 +73,9 @@ fn closed(
             phase.word()
         ));
     }
-    if let Some(attempt) = process.out.values().next() {
+    let mut again = process.again.iter();
+    let again = again.find(|attempt| !process.ended.contains_key(attempt));
+    if let Some(attempt) = process.out.values().next().or(again) {
         return Err(format!("{id} has {}, and {attempt} is out", phase.word()));
     }
     let Some(expected) = known.expected.get(&id) else {
