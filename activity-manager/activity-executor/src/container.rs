@@ -48,8 +48,8 @@ const NOT_FOUND: u8 = 127;
 /// Exit status of a process that ended by a signal, less the number of the signal.
 const BY_SIGNAL: i32 = 128;
 
-/// Signals that end a process which does not handle them. PIPE is not among them, since this program ignores it.
-const ENDING: [Signal; 16] = [
+/// Signals that end a process which does not handle them.
+const ENDING: [Signal; 18] = [
     Signal::HUP,
     Signal::INT,
     Signal::QUIT,
@@ -62,9 +62,11 @@ const ENDING: [Signal; 16] = [
     Signal::USR1,
     Signal::SEGV,
     Signal::USR2,
+    Signal::PIPE,
     Signal::ALARM,
     Signal::TERM,
     Signal::XCPU,
+    Signal::XFSZ,
     Signal::SYS,
 ];
 
@@ -408,6 +410,8 @@ fn end_as(status: WaitStatus) -> ExitCode {
         };
         // Where this program cannot end by the signal, its exit status tells of it.
         let _ = setrlimit(Resource::Core, none);
+        // The runtime handles some of them.
+        sys::reset_dispositions();
         let _ = sys::unblock_signals();
         let _ = kill_process(getpid(), signal);
     }
