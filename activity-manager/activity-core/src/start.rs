@@ -2,7 +2,7 @@
 
 use model::Activation;
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, STDERR_TAIL_BYTES_MAX};
-use wire::executor::{Made, MadeKind, Start, Stdin};
+use wire::executor::{Contained, ContainerKind, Made, MadeKind, Start, Stdin};
 
 use crate::io::Config;
 use crate::record::Note;
@@ -15,6 +15,8 @@ impl Config {
             .and_then(|user| self.of_users.get(user))
             .cloned()
             .unwrap_or_default();
+        let said: Vec<String> = dispatch.env.iter().map(|(name, _)| name.clone()).collect();
+        let is_said = |name: &str| said.iter().any(|other| other == name);
         own.retain(|(name, _)| dispatch.env.iter().all(|(other, _)| other != name));
         own.extend(dispatch.env);
         let is_replaced = |name: &String| own.iter().any(|(other, _)| other == name);
@@ -25,7 +27,7 @@ impl Config {
             .cloned()
             .collect();
         env.extend(own);
-        let (mut needs, mut made) = (None, None);
+        let (mut needs, mut made, mut contained) = (None, None, None);
         let of_file = |kind, file| Made {
             kind,
             file,
@@ -40,6 +42,25 @@ impl Config {
             }
             Some(Activation::Venv(file)) => made = Some(of_file(MadeKind::Venv, file)),
             Some(Activation::Conda(file)) => made = Some(of_file(MadeKind::Conda, file)),
+            Some(Activation::Container(container)) => {
+                let path = env.iter().find(|(name, _)| name == "PATH");
+                contained = Some(Contained {
+                    kind: match container.is_directory() {
+                        true => ContainerKind::Bwrap,
+                        false => ContainerKind::Podman,
+                    },
+                    image: container.image,
+                    has_network: container.has_network,
+                    read_only: dispatch.inputs.into_iter().map(|(path, _)| path).collect(),
+                    search_path: path.map(|(_, path)| path.clone()).unwrap_or_default(),
+                });
+                for (name, value) in IN_CONTAINERS {
+                    if !is_said(name) {
+                        env.retain(|(other, _)| other != name);
+                        env.push((name.to_owned(), value.to_owned()));
+                    }
+                }
+            }
         }
         Start {
             attempt: dispatch.attempt,
@@ -70,9 +91,21 @@ impl Config {
             user: dispatch.user,
             needs,
             made,
+            container: contained,
         }
     }
 }
+
+/// Variables of commands in containers, where the definition does not set them: those of the machine name
+/// directories that a container does not have.
+const IN_CONTAINERS: [(&str, &str); 3] = [
+    (
+        "PATH",
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ),
+    ("HOME", "/tmp"),
+    ("TMPDIR", "/tmp"),
+];
 
 /// Puts a directory before all others in which programs are looked up.
 fn put_first(env: &mut Vec<(String, String)>, directory: &str) {

@@ -41,11 +41,27 @@ pub fn labels() -> BTreeMap<String, String> {
 }
 
 fn can(capability: Capability) -> bool {
+    if capability == Capability::Bwrap && !has_user_namespaces() {
+        return false;
+    }
     let path = shell::environment::search_path();
     let mut places = std::env::split_paths(&path);
     places.any(|place| {
         let mut programs = capability.programs().iter();
         programs.any(|program| is_executable(&place.join(program)))
+    })
+}
+
+/// Returns true if programs without rights may make user namespaces, as far as the system says. A system without
+/// these settings lets them.
+fn has_user_namespaces() -> bool {
+    let settings = [
+        "/proc/sys/user/max_user_namespaces",
+        "/proc/sys/kernel/unprivileged_userns_clone",
+    ];
+    settings.iter().all(|setting| {
+        let text = fs::read_to_string(setting);
+        text.map_or(true, |text| text.trim() != "0")
     })
 }
 

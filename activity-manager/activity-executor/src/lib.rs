@@ -23,7 +23,8 @@
 //!   ten times a second, so a short peak may pass.
 //!
 //! A command whose environment is made of a file (`environments.rs`) is started through this program once
-//! more (`activation.rs`), which makes the environment first, within the same limits.
+//! more (`activation.rs`), which makes the environment first, within the same limits. So is one in a
+//! container (`container.rs`), which bubblewrap or podman runs.
 //!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
 //! (`guardian.rs`) all others.
@@ -34,6 +35,7 @@ mod capture;
 mod child;
 mod client;
 mod clock;
+mod container;
 mod containment;
 mod cpus;
 mod environments;

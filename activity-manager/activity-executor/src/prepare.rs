@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use wire::executor::{Exit, Made, Start, Stdin};
 
 use crate::account::{Lendable, Numbers};
-use crate::activation;
 use crate::child::Step;
 use crate::ground::{self, GiveError};
 use crate::launch::{Failure, Image};
 use crate::remains::home_of;
+use crate::{activation, container};
 
 /// Searched if the environment has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -74,7 +74,7 @@ impl<'a> Whose<'a> {
 }
 
 /// Converts a `start`, and gives its directory to the account that the command runs as. A command whose
-/// environment is made is started through `own`, the path of this program.
+/// environment is made, or which runs in a container, is started through `own`, the path of this program.
 pub(crate) fn prepare(
     start: &Start,
     whose: Whose<'_>,
@@ -97,9 +97,14 @@ pub(crate) fn prepare(
         let message = format!("its environment is not on this machine: no directory {needed}");
         return Err(failure(Errno::NOENT, message));
     }
-    let command = match &start.made {
-        None => Cow::Borrowed(start.program.as_slice()),
-        Some(made) => Cow::Owned(through_environment(start, made, whose, own)?),
+    let command = match (&start.made, &start.container) {
+        (None, None) => Cow::Borrowed(start.program.as_slice()),
+        (Some(made), _) => Cow::Owned(through_environment(start, made, whose, own)?),
+        (None, Some(contained)) => {
+            let own = through(start, own)?;
+            let (directory, command) = (&start.directory, &start.program);
+            Cow::Owned(container::command_line(own, contained, directory, command))
+        }
     };
     let programs = candidates(&command, &start.env, directory)?;
     let mut environment = Vec::with_capacity(start.env.len() + 5);
@@ -153,14 +158,7 @@ fn through_environment(
     whose: Whose<'_>,
     own: Option<&str>,
 ) -> Result<Vec<String>, NotStarted> {
-    let own = own.ok_or_else(|| {
-        let message = "its environment cannot be made: the path of this program is not text";
-        failure(Errno::ILSEQ, message.to_owned())
-    })?;
-    if start.program.first().is_none_or(String::is_empty) {
-        let message = "the command line is empty".to_owned();
-        return Err(failure(Errno::INVAL, message));
-    }
+    let own = through(start, own)?;
     let root = match whose {
         Whose::Own => made.root.clone(),
         Whose::Account(account) => {
@@ -175,6 +173,19 @@ fn through_environment(
         }
     };
     Ok(activation::command_line(own, made, &root, &start.program))
+}
+
+/// This program, through which a command that is not empty is started.
+fn through<'a>(start: &Start, own: Option<&'a str>) -> Result<&'a str, NotStarted> {
+    let own = own.ok_or_else(|| {
+        let message = "it cannot be started in an environment or container: the path of this program is not text";
+        failure(Errno::ILSEQ, message.to_owned())
+    })?;
+    if start.program.first().is_none_or(String::is_empty) {
+        let message = "the command line is empty".to_owned();
+        return Err(failure(Errno::INVAL, message));
+    }
+    Ok(own)
 }
 
 /// A variable with its value, in one piece of memory: each command has several.

@@ -14,7 +14,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid, umask};
 use thiserror::Error;
 
 use crate::account::{Accounts, Lendable};
-use crate::activation;
 use crate::capture::STREAM_BYTES_MAX;
 use crate::clock;
 use crate::containment::{Containment, ContainmentChoice, Leftovers, warn};
@@ -27,6 +26,7 @@ use crate::pool::Pool;
 use crate::store::Store;
 use crate::sys;
 use crate::throttle::Pace;
+use crate::{activation, container};
 
 /// The first argument that makes a program the executor.
 pub const ARGUMENT: &str = "__executor";
@@ -57,7 +57,8 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
 /// inherited descriptor but the standard streams is closed. The executor starts the program in another
-/// way too, by which it becomes a command in an environment that is made first (`activation.rs`).
+/// way too, by which it becomes a command in an environment that is made first (`activation.rs`), or runs one in a
+/// container (`container.rs`).
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
     let is_own = |argument: &OsString| argument == ARGUMENT;
@@ -67,6 +68,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_some()
     {
         return activation::main(arguments);
+    }
+    if arguments
+        .next_if(|first| first == container::ARGUMENT)
+        .is_some()
+    {
+        return container::main(arguments);
     }
     match parse(arguments).and_then(|arguments| run(&arguments)) {
         Ok(code) => code,

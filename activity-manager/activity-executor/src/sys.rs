@@ -114,6 +114,33 @@ pub(crate) fn termination() -> io::Result<OwnedFd> {
     }
 }
 
+/// Blocks the signals by which others end a process. Programs that are started with [`std::process::Command`] begin
+/// without.
+pub(crate) fn block_signals() -> io::Result<()> {
+    change_mask(libc::SIG_BLOCK)
+}
+
+/// Undoes [`block_signals`]: those that came meanwhile end this process.
+pub(crate) fn unblock_signals() -> io::Result<()> {
+    change_mask(libc::SIG_UNBLOCK)
+}
+
+fn change_mask(how: libc::c_int) -> io::Result<()> {
+    // SAFETY: the set is initialised by sigemptyset before it is used.
+    unsafe {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        let mut set = set.assume_init();
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        match libc::sigprocmask(how, &raw const set, ptr::null_mut()) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 /// Keeps other processes out of this one's memory, even if a child that shares it becomes another
 /// account. An error if the system opens the memory of processes that change account.
 pub(crate) fn close_memory() -> io::Result<()> {

@@ -32,7 +32,9 @@ pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
 pub use self::check::{Race, is_process_name};
-pub use self::environment::{Activation, CAPABLE, Capability, Environment, is_variable_name};
+pub use self::environment::{
+    Activation, CAPABLE, Capability, Container, Environment, is_variable_name,
+};
 pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::node::{Join, Link, Node, NodeKind};

@@ -506,8 +506,9 @@ impl Problem {
                 let capability = Capability::of_label(name).filter(|_| value == CAPABLE);
                 return Some(match capability {
                     Some(capability) => format!(
-                        "needs {} for its environment; no machine has it (label {name}: {value})",
-                        capability.programs_in_words()
+                        "needs {} for its {}; no machine has it (label {name}: {value})",
+                        capability.programs_in_words(),
+                        capability.purpose()
                     ),
                     None => format!("needs the label {name}: {value}; no machine has it"),
                 });

@@ -474,6 +474,10 @@ pub struct Status {
     /// The number of all such plans.
     #[cbor(n(17), default)]
     pub n_rescheduled: u32,
+    /// The slots of its machines, as they were offered when a plan first named them; a machine that no plan has
+    /// named is left out.
+    #[cbor(n(18), default)]
+    pub slots: Vec<(ResourceId, u32)>,
 }
 
 /// The state of an activity.

@@ -158,6 +158,42 @@ pub struct Start {
     /// runs in none that is made.
     #[n(15)]
     pub made: Option<Made>,
+    /// The container that it runs in; none if it runs in none.
+    #[n(16)]
+    pub container: Option<Contained>,
+}
+
+/// A container for one command.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Contained {
+    /// Its kind.
+    #[n(0)]
+    pub kind: ContainerKind,
+    /// The directory of its root file system, or the name of its image.
+    #[n(1)]
+    pub image: String,
+    /// True if it reaches the network.
+    #[n(2)]
+    pub has_network: bool,
+    /// Paths in the directory of the attempt that the command cannot write to.
+    #[n(3)]
+    pub read_only: Vec<String>,
+    /// The directories in which the program that runs it is looked up, as in `PATH`: the `PATH` of the command is
+    /// for the container.
+    #[n(4)]
+    pub search_path: String,
+}
+
+/// A program that runs containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum ContainerKind {
+    /// Bubblewrap, from a directory.
+    #[n(0)]
+    Bwrap,
+    /// Podman, from an image.
+    #[n(1)]
+    Podman,
 }
 
 /// An environment that is made of a file.

@@ -155,6 +155,7 @@ impl Held {
             left_p90: None,
             rescheduled: Vec::new(),
             n_rescheduled: 0,
+            slots: Vec::new(),
         }
     }
 

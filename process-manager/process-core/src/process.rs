@@ -132,6 +132,9 @@ pub struct ProcessState {
     /// Activities that were folded and for which another outcome stood; none where there are none.
     #[n(19)]
     pub(crate) n_reused_folded: Option<u32>,
+    /// The slots of the machines that plans have named; none where nobody has recorded any.
+    #[n(20)]
+    pub(crate) machine_slots: Option<BTreeMap<ResourceId, u32>>,
 }
 
 impl Process {
@@ -276,6 +279,18 @@ impl Process {
     pub(crate) fn names_machine(&self, resource: ResourceId) -> bool {
         let mut machines = self.state.machines.iter();
         machines.any(|(known, _)| *known == resource)
+    }
+
+    /// Returns true if a plan has named this machine with its slots.
+    pub(crate) fn has_slots_of(&self, resource: ResourceId) -> bool {
+        let known = self.state.machine_slots.as_ref();
+        known.is_some_and(|known| known.contains_key(&resource))
+    }
+
+    /// The slots of the machines that plans have named.
+    pub(crate) fn slots_of_machines(&self) -> Vec<(ResourceId, u32)> {
+        let known = self.state.machine_slots.iter().flatten();
+        known.map(|(&resource, &slots)| (resource, slots)).collect()
     }
 
     /// The last plans that moved activities because of slow machines, the oldest first.

@@ -70,6 +70,7 @@ pub(crate) enum Shape {
     /// Names of variables of the environment.
     Pass,
     Activation,
+    Container,
     Limits,
     UsesLimit,
     MemoryGrowth,
@@ -175,6 +176,11 @@ pub(crate) const PROCESS: Table = Table {
             "The software that all commands run with: { path: DIR }, { venv: FILE } or { conda: FILE }",
         ),
         key(
+            "container",
+            Shape::Container,
+            "The container that all commands run in: a directory on the machines, or an image for podman",
+        ),
+        key(
             "limits",
             Shape::Limits,
             "Named limits: `licence: 2` lets activities with `uses-limit: licence` run two at a time",
@@ -259,6 +265,11 @@ pub(crate) const ACTIVITY: Table = Table {
             "environment",
             Shape::Activation,
             "The software that it runs with, in place of that of the process: { path: DIR }, { venv: FILE } or { conda: FILE }",
+        ),
+        key(
+            "container",
+            Shape::Container,
+            "The container that it runs in, in place of that of the process: a directory on the machines, or an image for podman",
         ),
         key(
             "stdin",
@@ -438,6 +449,23 @@ pub(crate) const ENVIRONMENT: Table = Table {
             "conda",
             Shape::Path,
             "A YAML file beside the definition: an environment of conda is made of it",
+        ),
+    ],
+    later: &[],
+};
+
+pub(crate) const CONTAINER: Table = Table {
+    what: "a container",
+    keys: &[
+        must(
+            "image",
+            Shape::Path,
+            "A directory on the machines with a root file system, or the name of an image for podman",
+        ),
+        key(
+            "network",
+            Shape::Truth,
+            "True if commands reach the network; false where left out",
         ),
     ],
     later: &[],

@@ -6,9 +6,9 @@ use model::{OnFault, Policy};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    BRANCH, CAPTURE, CARRIED, CASE, DEFAULT, ENVIRONMENT, FOR_EACH_FORM, INPUT, Key, LINK,
-    PARALLEL_FORM, PARSES, PROCESS, RETRY, RETRY_WORDS, RUN, SEQUENCE_FORM, STDIN, STEPS, Shape,
-    TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, CARRIED, CASE, CONTAINER, DEFAULT, ENVIRONMENT, FOR_EACH_FORM, INPUT, Key,
+    LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RETRY_WORDS, RUN, SEQUENCE_FORM, STDIN, STEPS,
+    Shape, TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -116,6 +116,7 @@ fn shape(shape: Shape) -> Value {
             one_of["maxProperties"] = 1.into();
             one_of
         }
+        Shape::Container => json!({ "anyOf": [{ "type": "string" }, table(&CONTAINER)] }),
         Shape::Limits => by_name(units),
         Shape::UsesLimit => json!({ "anyOf": [{ "type": "string" }, by_name(units)] }),
         Shape::MemoryGrowth => json!({

@@ -10,6 +10,7 @@ mod data;
 mod escape;
 mod fault_text;
 mod figures;
+mod graph;
 pub(crate) mod groups;
 mod items;
 mod lanes;

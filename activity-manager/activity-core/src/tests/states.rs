@@ -3,7 +3,7 @@
 use model::limits::STAGED_MAX;
 use model::{FaultName, Span};
 use wire::attempt::{CAPTURE_BYTES_MAX, Dispatch, End, ToActivity};
-use wire::executor::{Captured, Exit, FromExecutor, Made, MadeKind, ToExecutor};
+use wire::executor::{Captured, ContainerKind, Exit, FromExecutor, Made, MadeKind, ToExecutor};
 
 use super::bench::{
     Bench, artifact, dispatch, ended, from_pm, hello, id, job, job_with_output, note, pair, show,
@@ -255,6 +255,45 @@ fn the_executor_is_told_what_an_environment_is_made_of() {
         assert_eq!(starts[0].made, Some(made));
         assert!(starts[0].env.contains(&pair("PATH", "/bin")), "{starts:?}");
         assert_eq!(starts[0].needs, None);
+    }
+}
+
+#[test]
+fn the_executor_is_told_of_a_container_and_its_variables() {
+    for (image, kind) in [
+        ("/opt/image", ContainerKind::Bwrap),
+        ("alpine:3.20", ContainerKind::Podman),
+    ] {
+        let mut bench = Bench::ready(2, 0);
+        let container = model::Container {
+            image: image.to_owned(),
+            has_network: true,
+        };
+        let wanted = Dispatch {
+            activation: Some(model::Activation::Container(container)),
+            env: vec![pair("HOME", "/work/home")],
+            ..job(id(1))
+        };
+        bench.feed(dispatch(vec![wanted]));
+        let effects = bench.feed(staged(id(1)));
+        let Effect::Execute(ToExecutor::Start(starts)) = &effects[0] else {
+            panic!("{effects:?}")
+        };
+        let container = starts[0].container.as_ref().unwrap();
+        assert_eq!((container.kind, container.has_network), (kind, true));
+        assert_eq!(
+            (container.image.as_str(), container.search_path.as_str()),
+            (image, "/bin")
+        );
+        // What the definition sets stays; the machine's own directories are none of the container's.
+        let value = |name: &str| {
+            let mut own = starts[0].env.iter().filter(|(known, _)| known == name);
+            let (_, value) = own.next().unwrap();
+            assert_eq!(own.next(), None);
+            value.as_str()
+        };
+        assert_eq!((value("HOME"), value("TMPDIR")), ("/work/home", "/tmp"));
+        assert!(value("PATH").ends_with(":/sbin:/bin"));
     }
 }
 

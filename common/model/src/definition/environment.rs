@@ -39,6 +39,28 @@ pub enum Activation {
     /// activity.
     #[n(2)]
     Conda(#[n(0)] String),
+    /// A container, in which the command sees its directory and nothing else of the machine.
+    #[n(3)]
+    Container(#[n(0)] Container),
+}
+
+/// A container that a command runs in.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Container {
+    /// The directory of a root file system on the machine, an absolute path; or the name of an image that
+    /// podman knows or fetches.
+    #[n(0)]
+    pub image: String,
+    /// True if the command reaches the network; else it has a loopback of its own.
+    #[n(1)]
+    pub has_network: bool,
+}
+
+impl Container {
+    /// Returns true if the image is a directory on the machine.
+    pub fn is_directory(&self) -> bool {
+        self.image.starts_with('/')
+    }
 }
 
 /// The value of a label by which a machine tells that it can do something.
@@ -52,17 +74,36 @@ pub enum Capability {
     Venv,
     /// Makes environments of conda.
     Conda,
+    /// Runs containers of directories.
+    Bwrap,
+    /// Runs containers of images.
+    Podman,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Capability; 2] = [Capability::Venv, Capability::Conda];
+    pub const ALL: [Capability; 4] = [
+        Capability::Venv,
+        Capability::Conda,
+        Capability::Bwrap,
+        Capability::Podman,
+    ];
 
     /// The name of its label.
     pub fn label(self) -> &'static str {
         match self {
             Capability::Venv => "venv",
             Capability::Conda => "conda",
+            Capability::Bwrap => "bwrap",
+            Capability::Podman => "podman",
+        }
+    }
+
+    /// The thing of an activity that asks for it, in a word for messages.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Capability::Venv | Capability::Conda => "environment",
+            Capability::Bwrap | Capability::Podman => "container",
         }
     }
 
@@ -72,6 +113,8 @@ impl Capability {
             Capability::Venv => &["python3"],
             // They read the same files, and resolve them the faster the earlier they stand here.
             Capability::Conda => &["micromamba", "mamba", "conda"],
+            Capability::Bwrap => &["bwrap"],
+            Capability::Podman => &["podman"],
         }
     }
 
@@ -99,13 +142,17 @@ impl Activation {
             Activation::Path(_) => None,
             Activation::Venv(_) => Some(Capability::Venv),
             Activation::Conda(_) => Some(Capability::Conda),
+            Activation::Container(container) => Some(match container.is_directory() {
+                true => Capability::Bwrap,
+                false => Capability::Podman,
+            }),
         }
     }
 
     /// The file that it is made of, in the directory of the activity.
     pub fn file(&self) -> Option<&str> {
         match self {
-            Activation::Path(_) => None,
+            Activation::Path(_) | Activation::Container(_) => None,
             Activation::Venv(file) | Activation::Conda(file) => Some(file),
         }
     }

@@ -163,6 +163,7 @@ pub fn status(process: &Process) -> Status {
         left_p90: None,
         rescheduled: process.moves().map(Into::into).collect(),
         n_rescheduled: process.n_moves(),
+        slots: process.slots_of_machines(),
     }
 }
 

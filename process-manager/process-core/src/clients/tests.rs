@@ -302,6 +302,7 @@ fn the_time_left_is_counted_once_for_all_watchers_until_the_count_is_old() {
         is_estimate: true,
         at: Some(bench.now.wall),
         expected: None,
+        slots: None,
     })));
     // Nothing ends, so a count tells the whole plan whenever it is made.
     let whole = bench.process().state.plan.makespan();

@@ -427,10 +427,12 @@ impl Market {
         let planned = plan.entries.iter().map(|entry| entry.resource);
         let held = known.grants().map(|grant| grant.resource);
         let named: BTreeSet<ResourceId> = planned.chain(held).collect();
-        let named = named.into_iter().filter(|one| !known.names_machine(*one));
-        let machines: Vec<(ResourceId, String)> = named
-            .filter_map(|one| Some((one, self.offered_at(one)?.name.clone())))
-            .collect();
+        let named = named.into_iter().filter(|one| !known.has_slots_of(*one));
+        let offered = named.filter_map(|one| Some((one, self.offered_at(one)?)));
+        let (machines, slots): (Vec<_>, Vec<_>) = offered
+            .map(|(one, offered)| ((one, offered.name.clone()), offered.slots))
+            .unzip();
+        let slots = (!slots.is_empty()).then_some(slots);
         let before = &known.state.plan;
         let event = if before.generation.0 == 0 {
             let expected = self.expected(step, known, plan.makespan());
@@ -440,11 +442,13 @@ impl Market {
                 is_estimate,
                 at: Some(step.now.wall),
                 expected,
+                slots,
             }))
         } else {
             let plan = known.plan_with(&plan, step.now.wall);
             let mut replanned = Replanned::new(before, &plan, machines, is_estimate);
             let demand = self.demands.get_mut(&id);
+            replanned.slots = slots;
             replanned.why = demand.and_then(|demand| demand.rescheduled.take());
             Event::Replanned(Box::new(replanned))
         };

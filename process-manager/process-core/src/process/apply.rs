@@ -33,11 +33,13 @@ impl Process {
                 let expected = planned.expected.unwrap_or(plan.makespan());
                 let expected = planned.is_estimate.then_some(expected);
                 self.replan(plan, &planned.machines, expected);
+                self.keep_slots(&planned.machines, planned.slots.as_deref());
             }
             Event::Replanned(replanned) => {
                 let plan = replanned.plan(&self.state.plan);
                 let expected = replanned.is_estimate.then(|| plan.makespan());
                 self.replan(plan, &replanned.machines, expected);
+                self.keep_slots(&replanned.machines, replanned.slots.as_deref());
                 if let Some(why) = &replanned.why {
                     self.keep_rescheduled(why);
                 }
@@ -105,6 +107,16 @@ impl Process {
         for activity in ready.values().flat_map(ReadyQueue::activities) {
             self.queue(activity);
         }
+    }
+
+    /// A plan has named machines with so many slots.
+    fn keep_slots(&mut self, machines: &[(ResourceId, String)], slots: Option<&[u32]>) {
+        let Some(slots) = slots.filter(|slots| !slots.is_empty()) else {
+            return;
+        };
+        let known = self.state.machine_slots.get_or_insert_default();
+        let machines = machines.iter().map(|(resource, _)| *resource);
+        known.extend(machines.zip(slots.iter().copied()));
     }
 
     /// A plan has moved activities.

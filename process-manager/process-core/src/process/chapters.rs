@@ -178,6 +178,7 @@ impl ProcessState {
             of_bodies: BTreeMap::new(),
             moves: self.moves.clone(),
             n_reused_folded: self.n_reused_folded,
+            machine_slots: self.machine_slots.clone(),
         }
     }
 

@@ -169,6 +169,7 @@ fn events() -> Vec<Event> {
             is_estimate: true,
             at,
             expected: None,
+            slots: None,
         }))
     };
     vec![
@@ -183,6 +184,7 @@ fn events() -> Vec<Event> {
             machines: vec![(resource, "r3".to_owned())],
             is_estimate: false,
             why: None,
+            slots: None,
         })),
         Event::Granted {
             group: GroupId::new(1),
@@ -239,6 +241,16 @@ fn events() -> Vec<Event> {
         },
         Event::FilesLost(vec![activity], resource),
         planned(Some(Wall(1_700_000_000_000_000))),
+        Event::Replanned(Box::new(Replanned {
+            generation: Generation(2),
+            bound: Span(4),
+            entries: Vec::new(),
+            removed: Vec::new(),
+            machines: vec![(resource, "r3".to_owned())],
+            is_estimate: false,
+            why: None,
+            slots: Some(vec![8]),
+        })),
         Event::Expanded(Box::new(Expanded {
             node: NodeId(2),
             items: vec![Value::Text("x".to_owned()), Value::from(artifact())],

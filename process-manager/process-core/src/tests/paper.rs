@@ -116,6 +116,7 @@ impl Bench {
             is_estimate: false,
             at: Some(self.now.wall),
             expected: None,
+            slots: None,
         };
         let mut machines: Vec<ResourceId> = places.iter().map(|&(_, resource)| resource).collect();
         machines.sort_unstable();

@@ -152,8 +152,8 @@ impl Writer<'_> {
         if let Some(path) = &environment.file {
             let _ = writeln!(self.text, "env-file: {}", scalar(path));
         }
-        let activation = of_activation(environment.activation.as_ref());
-        self.mapping(0, "environment", &activation);
+        let (key, activation) = of_activation(environment.activation.as_ref());
+        self.mapping(0, key, &activation);
     }
 
     /// The tree, a step for each node from the root down.
@@ -305,8 +305,8 @@ impl Writer<'_> {
         };
         let env = pairs(&mut activity.env.iter().map(|(name, value)| (name, &value.0)));
         self.mapping(level, "env", &env);
-        let activation = of_activation(activity.activation.as_ref());
-        self.mapping(level, "environment", &activation);
+        let (key, activation) = of_activation(activity.activation.as_ref());
+        self.mapping(level, key, &activation);
         match &activity.stdin {
             Some(Stdin::Text(text)) => {
                 self.indent(level, "stdin: ");

@@ -82,7 +82,7 @@ impl Reader<'_, '_> {
             at_most_once,
             priority: fields.get("priority").and_then(|at| self.priority(at)),
             uses: fields.get("uses").map(|at| self.uses(at)),
-            activation: fields.get("environment").and_then(|at| self.activation(at)),
+            activation: self.activation(fields),
             limits: fields.get("uses-limit").map(|at| self.uses_limit(at)),
         };
         self.lay_own(&mut activity, fields.get("inputs"));

@@ -1,9 +1,9 @@
 //! The environment of commands: variables, and installed software; and what activities take of named limits.
 
-use model::{Activation, Activity, Environment, Template};
+use model::{Activation, Activity, Container, Environment, Template};
 
 use super::{Fields, Reader};
-use crate::keys::ENVIRONMENT;
+use crate::keys::{CONTAINER, ENVIRONMENT};
 use crate::tree::Id;
 
 impl Reader<'_, '_> {
@@ -11,12 +11,11 @@ impl Reader<'_, '_> {
     pub(super) fn environment(&mut self, fields: &Fields) -> Option<Box<Environment>> {
         let env = fields.get("env").map(|at| self.env(at));
         let file = fields.get("env-file");
-        let activation = fields.get("environment");
         let environment = Environment {
             env: env.unwrap_or_default(),
             pass: fields.get("pass").map_or(Vec::new(), |at| self.pass(at)),
             file: file.and_then(|at| Some(self.literal(at, "a path")?.to_owned())),
-            activation: activation.and_then(|at| self.activation(at)),
+            activation: self.activation(fields),
         };
         (!environment.is_empty()).then(|| Box::new(environment))
     }
@@ -47,8 +46,42 @@ impl Reader<'_, '_> {
         names
     }
 
+    /// What commands run with: an environment or a container.
+    pub(super) fn activation(&mut self, fields: &Fields) -> Option<Activation> {
+        let environment = fields.get("environment");
+        let container = fields.get("container");
+        if let (Some(_), Some(container)) = (environment, container) {
+            let message = "`container` beside `environment`: a command runs with one of them";
+            let hint = "the image of a container has its own software: leave one of the two out";
+            self.hint(container, message, hint);
+            return None;
+        }
+        match container {
+            Some(at) => self.container(at).map(Activation::Container),
+            None => self.software(environment?),
+        }
+    }
+
+    /// A container: its image alone, or with more about it.
+    fn container(&mut self, at: Id) -> Option<Container> {
+        if self.tree.map(at).is_none() {
+            return Some(Container {
+                image: self
+                    .literal(at, "an image, or { image: IMAGE }")?
+                    .to_owned(),
+                has_network: false,
+            });
+        }
+        let fields = self.fields(at, &CONTAINER)?;
+        let has_network = fields.get("network").and_then(|at| self.truth(at));
+        Some(Container {
+            image: self.literal(fields.get("image")?, "an image")?.to_owned(),
+            has_network: has_network.unwrap_or(false),
+        })
+    }
+
     /// Installed software.
-    pub(super) fn activation(&mut self, at: Id) -> Option<Activation> {
+    fn software(&mut self, at: Id) -> Option<Activation> {
         let is_variable = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
         let first = self.tree.map(at).and_then(|mut entries| entries.next());
         let first = first.and_then(|(name, _)| self.tree.text(name));

@@ -94,6 +94,9 @@ fn activated(activation: &Activation) -> Value {
         Activation::Path(path) => json!({ "path": path }),
         Activation::Venv(path) => json!({ "venv": path }),
         Activation::Conda(path) => json!({ "conda": path }),
+        Activation::Container(container) => {
+            json!({ "container": container.image, "network": container.has_network })
+        }
     }
 }
 

@@ -478,6 +478,33 @@ fn the_file_of_an_environment_is_refused_once_at_its_place() {
 }
 
 #[test]
+fn a_container_is_a_directory_or_an_image_and_stands_alone() {
+    let refused_at = |lines_of_it: &str| {
+        let text =
+            format!("xavantes: 1\nname: p\nbody:\n  activity: a\n  run: [a]\n{lines_of_it}\n");
+        lines(&refused(&text))
+    };
+    let hint = "a directory on the machine, as `/opt/images/alpine`, or the name of an image for podman, as \
+                `docker.io/library/alpine:3.20`";
+    let no_image = |at: &str, image: &str| format!("{at}: `{image}` is no image ({hint})");
+    for (said, expected) in [
+        ("  container: ./x", no_image("6:14", "./x")),
+        ("  container: --privileged", no_image("6:14", "--privileged")),
+        ("  container: { image: a b }", no_image("6:14", "a b")),
+        (
+            "  container: { network: true }",
+            "6:14: a container without `image` (`image`: A directory on the machines with a root file system, or the name of an image for podman)".to_owned(),
+        ),
+        (
+            "  environment: { path: /x }\n  container: /y",
+            "7:14: `container` beside `environment`: a command runs with one of them (the image of a container has its own software: leave one of the two out)".to_owned(),
+        ),
+    ] {
+        assert_eq!(refused_at(said), [expected], "{said}");
+    }
+}
+
+#[test]
 fn an_environment_is_made_of_one_file() {
     let refused_at = |environment: &str| {
         let text = format!(

@@ -453,3 +453,28 @@ fn the_file_of_an_environment_lies_where_it_is_used() {
     assert!(!exported.contains("labels"), "{exported}");
     assert_eq!(super::compiled(&exported).definition.draft(), draft);
 }
+
+#[test]
+fn a_container_asks_for_machines_that_can_run_it_and_is_exported() {
+    let text = "xavantes: 1\nname: p\ncontainer: /opt/images/a\nbody:\n  sequence:\n    - activity: a\n      run: [a]\n    \
+                - activity: b\n      run: [b]\n      container: { image: \"docker.io/x/b:1@sha256:0a\", network: true }\n    \
+                - activity: c\n      run: [c]\n      environment: { path: /opt/c }\n";
+    let definition = super::compiled(text).definition;
+    let draft = definition.draft();
+    let told = draft.nodes.iter().filter_map(|node| {
+        let activity = node.activity()?;
+        let labels = activity.labels.iter().map(|(name, _)| name.as_str());
+        let has_network = match draft.activation_of(activity)? {
+            model::Activation::Container(container) => container.has_network,
+            model::Activation::Path(_)
+            | model::Activation::Venv(_)
+            | model::Activation::Conda(_) => false,
+        };
+        let labels = labels.collect::<Vec<_>>().join(" ");
+        Some(format!("{}: {labels} {has_network}", node.name))
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told, ["a: bwrap false", "b: podman true", "c:  false"]);
+    let exported = crate::export::yaml(&definition);
+    assert_eq!(super::compiled(&exported).definition.draft(), draft);
+}

@@ -220,7 +220,9 @@ fn example(table: &Table, key: &str) -> String {
         ("an environment", "venv") => activity("environment: { venv: r.txt }"),
         ("an environment", "conda") => activity("environment: { conda: e.yaml }"),
         ("an environment", _) => activity("environment: { path: /opt/x }"),
+        ("a container", _) => activity("container: { image: /opt/x, network: true }"),
         ("an activity", key) => match key {
+            "container" => activity("container: docker.io/library/alpine:3.20"),
             "env" => activity("env: { A: b }"),
             "uses" => activity("uses: [own.sh]"),
             "environment" => activity("environment: { path: /opt/x }"),
@@ -276,6 +278,7 @@ fn every_key_is_read_and_is_in_the_schema() {
         &keys::CAPTURE,
         &keys::RETRY,
         &keys::ENVIRONMENT,
+        &keys::CONTAINER,
     ];
     let mut names = BTreeSet::new();
     for table in tables {

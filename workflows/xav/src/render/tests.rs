@@ -79,6 +79,7 @@ fn completed(phase: Phase) -> Status {
         left_p90: None,
         rescheduled: Vec::new(),
         n_rescheduled: 0,
+        slots: Vec::new(),
     }
 }
 

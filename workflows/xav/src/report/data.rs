@@ -16,6 +16,7 @@ pub(crate) fn data(report: &Report) -> Value {
         "until": report.until,
         "isLive": report.took.is_none(),
         "groups": report.groups.labels,
+        "steps": report.graph.steps.iter().map(|step| &step.label).collect::<Vec<_>>(),
         "groupBy": match report.groups.by {
             By::Controller => "controller",
             By::Name => "name",
@@ -40,6 +41,8 @@ fn machines(report: &Report) -> Value {
             let line = &machine.usage.line;
             json!({
                 "name": machine.name,
+                "planned": machine.n_planned,
+                "ran": machine.n_ran,
                 "slots": machine.n_slots,
                 "times": line.iter().map(|(at, _)| *at).collect::<Vec<u64>>(),
                 "held": line.iter().map(|(_, n)| rounded(*n)).collect::<Vec<Value>>(),
@@ -90,6 +93,7 @@ fn activities(report: &Report) -> Value {
         "path": column(rows.iter().map(|row| row.path)),
         "group": column(report.groups.of.iter()),
         "items": column(report.folded.of.iter().map(|place| or_none(*place))),
+        "step": column(report.graph.of.iter().map(|place| or_none(*place))),
         "state": column(state.iter()),
         "written": column(report.written.of.iter().map(|place| or_none(*place))),
         "plan": column(rows.iter().map(|row| or_none(row.planned))),

@@ -10,6 +10,7 @@ use super::chain::{self, Reason, Step};
 use super::controllers::{self, Controllers};
 use super::escape::visible;
 use super::fault_text::{self, FaultText};
+use super::graph::Graph;
 use super::groups::{self, Groups};
 use super::items::Folded;
 use super::lanes;
@@ -42,7 +43,7 @@ pub(crate) struct Report {
     pub(crate) cpu: Span,
     /// The duration of all its commands one after another, divided by the actual duration.
     pub(crate) speedup: Option<f64>,
-    /// Slots of all machines that were used.
+    /// All slots of the machines that were used, those included that nothing held.
     pub(crate) n_slots: u32,
     /// Busy time of all slots as a part of the time that they were there; none where nothing ran.
     pub(crate) utilisation: Option<f64>,
@@ -60,6 +61,8 @@ pub(crate) struct Report {
     pub(crate) groups: Groups,
     /// The activities of bodies with many items.
     pub(crate) folded: Folded,
+    /// The graph of steps.
+    pub(crate) graph: Graph,
     /// The use by each group, in the order of [`Groups::labels`].
     pub(crate) shares: Vec<Share>,
     /// The critical path of the run, the first step first.
@@ -80,7 +83,11 @@ pub(crate) struct Report {
 pub(crate) struct MachineFigures {
     /// Its name.
     pub(crate) name: String,
-    /// Rows that it has in both charts: slots that were held at the same time or are planned.
+    /// Rows that it has in the chart of the plan: slots that are planned.
+    pub(crate) n_planned: u32,
+    /// Rows that it has in the chart of the run: slots that were held at the same time, and idle ones.
+    pub(crate) n_ran: u32,
+    /// All its slots, as far as they are known.
     pub(crate) n_slots: u32,
     /// Its use.
     pub(crate) usage: Usage,
@@ -214,10 +221,15 @@ impl Report {
             .max(last_run.unwrap_or(0));
         let machines: Vec<MachineFigures> = machines
             .into_iter()
-            .map(|(name, n_slots, of)| MachineFigures {
-                name,
-                n_slots,
-                usage: usage::usage(of.iter().map(|&bar| &bars[bar]), n_slots, until),
+            .map(|used| {
+                let own = used.bars.iter().map(|&bar| &bars[bar]);
+                MachineFigures {
+                    usage: usage::usage(own, used.n_slots, until),
+                    name: used.name,
+                    n_planned: used.n_planned,
+                    n_ran: used.n_ran,
+                    n_slots: used.n_slots,
+                }
             })
             .collect();
         let n_slots: u32 = machines
@@ -253,6 +265,7 @@ impl Report {
             n_failed: bars.iter().filter(|bar| bar.has_failed()).count(),
             shares: shares(&groups, &bars, &chain),
             written: Written::of(definition, ids.iter().copied()),
+            graph: Graph::of(status, definition, &groups.of),
             folded: Folded::of(status, definition, &bars, &groups.of, until),
             machines,
             activities,

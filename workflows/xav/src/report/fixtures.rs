@@ -125,6 +125,7 @@ pub(super) fn untouched(definition: &Definition) -> Status {
         left_p90: None,
         rescheduled: Vec::new(),
         n_rescheduled: 0,
+        slots: Vec::new(),
     }
 }
 

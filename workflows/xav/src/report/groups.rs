@@ -91,7 +91,7 @@ fn by_controller(definition: &Definition, activities: &[NodeId]) -> Option<Vec<K
 }
 
 /// The named controllers around an activity but the root, from the root down.
-fn named_above(definition: &Definition, activity: NodeId) -> Vec<NodeId> {
+pub(super) fn named_above(definition: &Definition, activity: NodeId) -> Vec<NodeId> {
     let mut above = Vec::new();
     let mut at = definition.parent(activity);
     while let Some(node) = at {
@@ -105,7 +105,7 @@ fn named_above(definition: &Definition, activity: NodeId) -> Vec<NodeId> {
 }
 
 /// A name without the number at its end: `mProject` for `mProject_ID0000012`.
-fn stem(name: &str) -> &str {
+pub(super) fn stem(name: &str) -> &str {
     let is_digit = |character: char| character.is_ascii_digit();
     let is_joint = |character: char| "-_.".contains(character);
     let mut rest = name;

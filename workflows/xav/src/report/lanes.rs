@@ -23,8 +23,23 @@ pub(crate) fn resources(status: &Status) -> Vec<ResourceId> {
     all
 }
 
-/// A machine's name, its slots and its bars.
-pub(crate) type Used = (String, u32, Vec<usize>);
+/// Rows of a machine of which not all slots are held at a time: more idle ones are no picture.
+const IDLE_ROWS_MAX: u32 = 64;
+
+/// A machine that is used or planned.
+#[derive(Debug)]
+pub(crate) struct Used {
+    /// Its name.
+    pub(crate) name: String,
+    /// Rows that it has in the chart of the plan.
+    pub(crate) n_planned: u32,
+    /// Rows that it has in the chart of the run.
+    pub(crate) n_ran: u32,
+    /// All its slots; as many as were used at a time where nobody has recorded them.
+    pub(crate) n_slots: u32,
+    /// Its bars.
+    pub(crate) bars: Vec<usize>,
+}
 
 /// Gives plan and attempts their machines and slots; says also what made the slot of each bar free.
 pub(crate) fn pack(
@@ -70,6 +85,8 @@ pub(crate) fn pack(
         for (&index, slots) in of_plan.iter().zip(&in_plan.slots) {
             plan.bars[index].slots.clone_from(slots);
         }
+        let known = status.slots.iter().find(|(one, _)| *one == id);
+        let known = known.map(|(_, slots)| *slots);
         let of_run = places(bars, |bar| bar.machine == place);
         let intervals: Vec<Interval> = of_run
             .iter()
@@ -77,6 +94,7 @@ pub(crate) fn pack(
                 let bar = &bars[index];
                 let held = attempt_of(status, bar).map_or(0, |attempt| attempt.slots);
                 let meant = planned(bar.activity).filter(|planned| planned.resource == id);
+                let meant = meant.filter(|planned| known.is_none_or(|known| planned.slot < known));
                 Interval {
                     start: bar.start,
                     end: bar.end,
@@ -85,12 +103,19 @@ pub(crate) fn pack(
                 }
             })
             .collect();
-        let packed = packing::pack(&intervals, in_plan.n_slots);
+        let n_known = known.map_or(in_plan.n_slots, |known| known.min(IDLE_ROWS_MAX));
+        let packed = packing::pack(&intervals, n_known);
         for (at, &index) in of_run.iter().enumerate() {
             bars[index].slots.clone_from(&packed.slots[at]);
             freed_by[index] = packed.freed_by[at].map(|other| of_run[other]);
         }
-        used.push((visible(&name(id)), packed.n_slots, of_run));
+        used.push(Used {
+            name: visible(&name(id)),
+            n_planned: in_plan.n_slots.max(1),
+            n_ran: packed.n_slots.max(1),
+            n_slots: known.unwrap_or(packed.n_slots),
+            bars: of_run,
+        });
     }
     (used, freed_by)
 }

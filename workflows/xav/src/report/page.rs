@@ -11,6 +11,7 @@ use super::data::data;
 use super::escape::{html, json};
 use super::fault_text::FaultText;
 use super::figures::Report;
+use super::graph::graph;
 use super::groups::By;
 use super::tables::{colour, controllers, items, resources};
 use crate::text;
@@ -53,6 +54,7 @@ pub(crate) fn page(subject: &Subject<'_>, report: &Report) -> String {
         head(subject, report),
         faults(report),
         timeline(report),
+        graph(report),
         items(report),
         critical(report),
         activities(report),
@@ -357,7 +359,7 @@ fn timeline(report: &Report) -> String {
 {plan}{run}\
 <p class=\"label hint\" id=\"keys\">Drag to move, Ctrl and wheel or two fingers to zoom, press a bar for its details. \
 Keys: arrows move, + and - zoom, 0 shows all, , and . go from bar to bar.</p>\n\
-<aside id=\"details\" aria-live=\"polite\" aria-label=\"Details of an activity\" hidden></aside>\n\
+<div id=\"details\" role=\"group\" aria-live=\"polite\" aria-label=\"Details of an activity\" hidden></div>\n\
 <div id=\"tip\" aria-hidden=\"true\" hidden></div>\n\
 </section>\n"
     )
@@ -412,7 +414,7 @@ fn activities(report: &Report) -> String {
 <form class=\"tools\" id=\"filters\">\n\
 <label>Find <input type=\"search\" name=\"words\" autocomplete=\"off\" spellcheck=\"false\"></label>\n\
 <label>State <select name=\"state\"><option value=\"\">all</option></select></label>\n\
-{of_items}<span class=\"label\" id=\"found\" aria-live=\"polite\">{all}</span>\n</form>\n\
+{of_items}{of_step}<span class=\"label\" id=\"found\" aria-live=\"polite\">{all}</span>\n</form>\n\
 <div id=\"table\"></div>\n</section>\n",
         all = counted_as(report.activities.len() as u64, "activity", "activities"),
         of_items = match report.folded.items.is_empty() {
@@ -420,6 +422,12 @@ fn activities(report: &Report) -> String {
             false => {
                 "<label>Items of <select name=\"items\"><option value=\"\">all</option></select></label>\n"
             }
+        },
+        of_step = match report.graph.is_shown() {
+            true => {
+                "<label>Step <select name=\"step\"><option value=\"\">all</option></select></label>\n"
+            }
+            false => "",
         },
     )
 }

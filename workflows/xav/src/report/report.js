@@ -98,6 +98,15 @@ if (ofItems) {
     form.scrollIntoView();
   }));
 }
+const ofStep = form.elements.step;
+if (ofStep) {
+  data.steps.forEach((step, place) => ofStep.append(element("option", { value: String(place) }, step)));
+  document.querySelectorAll("[data-step]").forEach((step) => step.addEventListener("click", () => {
+    ofStep.value = step.dataset.step;
+    filter();
+    form.scrollIntoView();
+  }));
+}
 const tally = new Map();
 activities.state.forEach((state) => tally.set(state, (tally.get(state) || 0) + 1));
 [...tally].sort(([a], [b]) => STATES_ORDER.indexOf(activities.states[a]) - STATES_ORDER.indexOf(activities.states[b]))
@@ -106,9 +115,11 @@ function filter() {
   const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
   const state = form.elements.state.value;
   const items = ofItems ? ofItems.value : "";
+  const step = ofStep ? ofStep.value : "";
   main.filter((activity) => {
     if (state !== "" && String(activities.state[activity]) !== state) return false;
     if (items !== "" && String(activities.items[activity]) !== items) return false;
+    if (step !== "" && String(activities.step[activity]) !== step) return false;
     if (words.length === 0) return true;
     const bar = lastOf(activity);
     const text = [activities.name[activity], data.paths[activities.path[activity]], stateName(activity),

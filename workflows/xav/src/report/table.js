@@ -24,7 +24,7 @@ class Table {
     });
     this.table = element("table", { "aria-label": caption },
       element("thead", {}, element("tr", {}, ...this.heads)), this.body);
-    this.frame = element("div", { className: "rows", tabIndex: 0, role: "region", "aria-label": caption }, this.table);
+    this.frame = element("div", { className: "rows", tabIndex: 0, role: "group", "aria-label": `Rows of ${caption}` }, this.table);
     host.replaceChildren(this.frame);
     this.frame.addEventListener("scroll", () => this.draw(), { passive: true });
     this.show();

@@ -153,7 +153,7 @@ fn measured_memory(bytes: Bytes) -> String {
 }
 
 /// A table whose first column names its rows; the cells are HTML.
-fn table(caption: &str, heads: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn table(caption: &str, heads: &[&str], rows: &[Vec<String>]) -> String {
     let heads: String = heads
         .iter()
         .map(|head| format!("<th scope=\"col\">{head}</th>"))
@@ -173,7 +173,7 @@ fn table(caption: &str, heads: &[&str], rows: &[Vec<String>]) -> String {
         })
         .collect();
     format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\">\n\
 <table>\n<caption>{caption}</caption>\n<thead><tr>{heads}</tr></thead>\n\
 <tbody>\n{rows}</tbody>\n</table>\n</div>\n"
     )
@@ -210,7 +210,7 @@ pub(crate) fn controllers(report: &Report) -> String {
     };
     format!(
         "<section aria-labelledby=\"controllers\">\n<h2 id=\"controllers\">Controllers</h2>\n\
-<div class=\"scroll tall\" tabindex=\"0\" role=\"region\" aria-label=\"Controllers\">\n<table class=\"tree\">\n\
+<div class=\"scroll tall\" tabindex=\"0\" role=\"group\" aria-label=\"Table of controllers\">\n<table class=\"tree\">\n\
 <thead><tr><th scope=\"col\">Controller</th><th scope=\"col\">Completed</th>\
 <th scope=\"col\">Progress</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n{hidden}</section>\n"
     )
@@ -221,13 +221,7 @@ const DEPTH_MAX: usize = 12;
 
 /// Where the activities of a controller are, as a bar: the numbers stand beside it.
 fn share_bar(counts: Counts) -> String {
-    let parts = [
-        ("completed", counts.completed),
-        ("faulted", counts.faulted),
-        ("running", counts.running),
-        ("skipped", counts.skipped),
-    ];
-    let mut said: Vec<String> = parts
+    let mut said: Vec<String> = parts(counts)
         .iter()
         .filter(|(_, n)| *n > 0)
         .map(|(word, n)| match *word {
@@ -238,9 +232,29 @@ fn share_bar(counts: Counts) -> String {
     if said.is_empty() {
         said.push("nothing has ended".to_owned());
     }
+    format!(
+        "<svg class=\"share\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
+aria-label=\"{}\">{}</svg>",
+        said.join(", "),
+        share_rects(counts)
+    )
+}
+
+/// Activities by state, in the order in which a bar has them.
+fn parts(counts: Counts) -> [(&'static str, usize); 4] {
+    [
+        ("completed", counts.completed),
+        ("faulted", counts.faulted),
+        ("running", counts.running),
+        ("skipped", counts.skipped),
+    ]
+}
+
+/// The parts of such a bar, 100 wide and 8 high.
+pub(super) fn share_rects(counts: Counts) -> String {
     let mut at = 0.0;
-    let mut rects = String::new();
-    for (class, n) in parts {
+    let mut rects = "<rect class=\"none\" width=\"100\" height=\"8\"/>".to_owned();
+    for (class, n) in parts(counts) {
         let width = 100.0 * n as f64 / counts.all.max(1) as f64;
         if n > 0 {
             rects.push_str(&format!(
@@ -249,11 +263,7 @@ fn share_bar(counts: Counts) -> String {
         }
         at += width;
     }
-    format!(
-        "<svg class=\"share\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" role=\"img\" \
-aria-label=\"{}\"><rect class=\"none\" width=\"100\" height=\"8\"/>{rects}</svg>",
-        said.join(", ")
-    )
+    rects
 }
 
 /// The class with the colour of a group.

@@ -16,13 +16,16 @@ const STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((unit) => [1, 2, 5].
   .filter((step) => step <= 3e7)
   .concat([3e7, 6e7, 12e7, 3e8, 6e8, 18e8, 36e8, 72e8, 144e8, 432e8, 864e8, 6048e8]);
 
+/** The rows that a machine has in a chart. */
+const rowsIn = (of, machine) => (of === plan ? machine.planned : machine.ran);
+
 /** Rows of a chart: for each, its bars by their start. */
 function rowsOf(of) {
   const first = [];
   let n = 0;
   machines.forEach((machine, index) => {
     first[index] = n;
-    n += machine.slots;
+    n += rowsIn(of, machine);
   });
   const rows = Array.from({ length: n }, () => []);
   const order = of.start.map((_, bar) => bar).sort((a, b) => of.start[a] - of.start[b] || a - b);
@@ -591,12 +594,13 @@ class Timeline {
     if (chart.strip) write(isNarrow ? "path" : "critical path", AXIS + STRIP / 2);
     machines.forEach((machine, index) => {
       const top = this.top(chart, chart.first[index]);
+      const n = rowsIn(chart.of, machine);
       if (chart.row < 14 || isNarrow) {
-        if (machine.slots * chart.row >= 12 && !isNarrow) write(machine.name, top + Math.max(7, chart.row / 2));
-        else if (chart.row >= 12) for (let slot = 0; slot < machine.slots; slot += 1) write(`${slot}`, top + (slot + 0.5) * chart.row);
+        if (n * chart.row >= 12 && !isNarrow) write(machine.name, top + Math.max(7, chart.row / 2));
+        else if (chart.row >= 12) for (let slot = 0; slot < n; slot += 1) write(`${slot}`, top + (slot + 0.5) * chart.row);
         return;
       }
-      for (let slot = 0; slot < machine.slots; slot += 1) {
+      for (let slot = 0; slot < n; slot += 1) {
         write(slot === 0 ? `${machine.name} ${slot}` : `${slot}`, top + (slot + 0.5) * chart.row);
       }
     });

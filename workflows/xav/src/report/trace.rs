@@ -18,7 +18,7 @@ pub(crate) fn trace(report: &Report, name: &str, process: &str, submitted: &str)
             "ph": "M", "name": "process_sort_index", "pid": pid(machine),
             "args": { "sort_index": machine },
         });
-        let slots = 0..figures.n_slots;
+        let slots = 0..figures.n_ran;
         let slots = slots
             .map(move |slot| named("thread_name", machine, Some(slot), &format!("slot {slot}")));
         [whole, sorted].into_iter().chain(slots)

@@ -26,7 +26,7 @@ pub(crate) fn values(status: &Status) -> String {
     }
     format!(
         "<section aria-labelledby=\"values\">\n<h2 id=\"values\">Inputs, outputs and variables</h2>\n\
-<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\" class=\"text\">Kind</th>\
+<div class=\"scroll tall\" tabindex=\"0\" role=\"group\" aria-label=\"Table of values\"><table>\n<thead><tr><th scope=\"col\" class=\"text\">Kind</th>\
 <th scope=\"col\" class=\"text\">Name</th><th scope=\"col\" class=\"text\">Value</th></tr></thead>\n\
 <tbody>\n{rows}</tbody>\n</table></div>\n</section>\n"
     )

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{Activity, ActivityId, Capture, Command, Definition, NodeId, Source, Stdin};
+use model::{
+    Activation, Activity, ActivityId, Capture, Command, Definition, NodeId, Source, Stdin,
+};
 
 use super::escape::visible;
 
@@ -67,6 +69,16 @@ fn texts(definition: &Definition, activity: &Activity) -> Vec<(&'static str, Str
     let outputs = outputs.map(|output| format!("{} in {}", output.name, output.path));
     let env = activity.env.iter();
     let env = env.map(|(name, value)| format!("{name}={}", value.0));
+    let activation = definition.draft().activation_of(activity);
+    let software = activation.map(|activation| match activation {
+        Activation::Path(path) => format!("the environment {path}"),
+        Activation::Venv(file) => format!("a virtual environment of {file}"),
+        Activation::Conda(file) => format!("an environment of conda of {file}"),
+        Activation::Container(container) => match container.has_network {
+            true => format!("the container {}, with the network", container.image),
+            false => format!("the container {}", container.image),
+        },
+    });
     let variable = |stream: &str, capture: Option<Capture>| {
         let variables = &definition.draft().variables;
         let variable = variables.get(capture?.variable as usize)?;
@@ -82,6 +94,7 @@ fn texts(definition: &Definition, activity: &Activity) -> Vec<(&'static str, Str
     });
     let all = [
         ("Command", command),
+        ("Runs in", software.unwrap_or_default()),
         ("Inputs", listed(inputs)),
         ("Stdin", listed(stdin)),
         ("Environment", listed(env)),

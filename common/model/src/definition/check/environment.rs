@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::problems::Problems;
 use super::words::{check_path, check_template, shorten};
 use crate::NodeId;
-use crate::definition::environment::{Activation, Environment, is_variable_name};
+use crate::definition::environment::{Activation, Container, Environment, is_variable_name};
 use crate::definition::limits::{PARTS_MAX, PATH_BYTES_MAX};
 use crate::definition::{Activity, Draft};
 
@@ -75,6 +75,29 @@ pub(super) fn check_activation(
                 problems.hint(node, field, message, "its name ends with `.yaml` or `.yml`");
             }
         }
+        Some(Activation::Container(container)) => check_image(container, node, problems),
+    }
+}
+
+fn check_image(container: &Container, node: Option<NodeId>, problems: &mut Problems) {
+    let (image, field) = (&container.image, "container");
+    if image.len() > PATH_BYTES_MAX {
+        return problems.add(node, field, "an image whose name is too long");
+    }
+    if container.is_directory() {
+        if image.contains(['\0', '\n']) {
+            problems.add(node, field, "a path with a line end or a NUL in it");
+        }
+        return;
+    }
+    // The characters of references to images: a host with its port, a path, a tag, a digest.
+    let is_known = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+    let begins_well = image.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !begins_well || !image.chars().all(is_known) {
+        let message = format!("`{}` is no image", shorten(image));
+        let hint = "a directory on the machine, as `/opt/images/alpine`, or the name of an image for podman, as \
+                    `docker.io/library/alpine:3.20`";
+        problems.hint(node, field, message, hint);
     }
 }
 

@@ -187,6 +187,7 @@ fn planned(n: u32) -> Bench {
         is_estimate: true,
         at: Some(bench.now.wall),
         expected: None,
+        slots: None,
     })));
     bench
 }

@@ -38,6 +38,9 @@ pub struct Planned {
     /// The duration with the bodies that were expected beyond those in the plan; none where it is the plan's.
     #[n(4)]
     pub expected: Option<Span>,
+    /// The slots of each of `machines`, in their order; none where nobody has recorded them.
+    #[n(5)]
+    pub slots: Option<Vec<u32>>,
 }
 
 /// The difference between a plan and the one before.
@@ -55,7 +58,7 @@ pub struct Replanned {
     /// Activities that have no entry any more.
     #[n(3)]
     pub removed: Vec<ActivityId>,
-    /// Machines that no plan before has named, with their names.
+    /// Machines that no plan before has named with its slots, with their names.
     #[n(4)]
     pub machines: Vec<(ResourceId, String)>,
     /// True if its times rest on works that were given or learned.
@@ -64,6 +67,9 @@ pub struct Replanned {
     /// The reason, where a machine is not as fast as was planned.
     #[n(6)]
     pub why: Option<Box<Rescheduled>>,
+    /// The slots of each of `machines`, in their order; none where nobody has recorded them.
+    #[n(7)]
+    pub slots: Option<Vec<u32>>,
 }
 
 /// The reason of a plan that moves activities because a machine is not as fast as was planned.
@@ -122,6 +128,7 @@ impl Replanned {
             machines,
             is_estimate,
             why: None,
+            slots: None,
         }
     }
 

@@ -26,14 +26,24 @@ pub(super) fn of_variable(variable: &Variable) -> String {
     format!("{{ type: {kind}, value: {} }}", value(initial))
 }
 
-pub(super) fn of_activation(activation: Option<&Activation>) -> Vec<(String, String)> {
+/// The key of what commands run with, and what stands below it.
+pub(super) fn of_activation(
+    activation: Option<&Activation>,
+) -> (&'static str, Vec<(String, String)>) {
     let (key, path) = match activation {
-        None => return Vec::new(),
+        None => return ("environment", Vec::new()),
+        Some(Activation::Container(container)) => {
+            let mut pairs = vec![("image".to_owned(), scalar(&container.image))];
+            if container.has_network {
+                pairs.push(("network".to_owned(), "true".to_owned()));
+            }
+            return ("container", pairs);
+        }
         Some(Activation::Path(path)) => ("path", path),
         Some(Activation::Venv(path)) => ("venv", path),
         Some(Activation::Conda(path)) => ("conda", path),
     };
-    vec![(key.to_owned(), scalar(path))]
+    ("environment", vec![(key.to_owned(), scalar(path))])
 }
 
 pub(super) fn of_limits(limits: &[(String, u32)]) -> Vec<(String, String)> {

@@ -238,3 +238,21 @@ fn a_fault_tells_what_its_reader_needs() {
         format!("activity={path} attempt=2 command=a 'b c' machine=host directory=/w/a1")
     );
 }
+
+#[test]
+fn slots_that_nothing_held_count_where_they_are_known() {
+    let mut status = status();
+    status.slots = vec![(model::ResourceId::local(1), 4)];
+    let report = Report::of(&status, &definition(), LOOK);
+    assert_eq!((report.n_slots, report.utilisation), (4, Some(0.355)));
+    assert_eq!(report.machines[0].n_slots, 4);
+    // The run shows them as idle rows; the plan has those that it uses.
+    assert_eq!(
+        (report.machines[0].n_planned, report.machines[0].n_ran),
+        (2, 4)
+    );
+    // Of very many, so many rows as a chart has room for.
+    status.slots[0].1 = 1_000;
+    let report = Report::of(&status, &definition(), LOOK);
+    assert_eq!((report.n_slots, report.machines[0].n_ran), (1_000, 64));
+}

@@ -16,6 +16,7 @@ body:
     - activity: merge
       run: { shell: \"cat p/* | wc -l\" }
       env: { LC_ALL: C }
+      container: { image: /opt/images/a, network: true }
       inputs: { p/: 'align[*].bam' }
       stdout: { into: n, as: int }
 ";
@@ -47,6 +48,7 @@ body:
         told(1),
         [
             "Command: cat p/* | wc -l",
+            "Runs in: the container /opt/images/a, with the network",
             "Inputs: p/ from align[*].bam",
             "Environment: LC_ALL=C",
             "Variables: stdout into n",

@@ -1,0 +1,125 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+fn contained(kind: ContainerKind, image: &str) -> Contained {
+    Contained {
+        kind,
+        image: image.to_owned(),
+        has_network: false,
+        read_only: vec!["b c".to_owned(), "a".to_owned()],
+        search_path: "/none".to_owned(),
+    }
+}
+
+/// What the program is told by its own command line.
+fn wanted(container: &Contained, directory: &Path, command: &[&str]) -> Wanted {
+    let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+    let line = command_line("xav", container, directory.to_str().unwrap(), &command);
+    assert_eq!(line[..3], ["xav", program::ARGUMENT, ARGUMENT]);
+    let (kind, wanted) = parse(line.into_iter().skip(3).map(OsString::from)).unwrap();
+    assert_eq!(kind, container.kind);
+    wanted
+}
+
+#[test]
+fn a_command_line_is_read_as_it_was_written() {
+    let container = contained(ContainerKind::Bwrap, "/i");
+    let wanted = wanted(&container, Path::new("/d"), &["sort", "-n", "--"]);
+    assert!(!wanted.has_network);
+    assert_eq!((wanted.image, wanted.directory), ("/i".into(), "/d".into()));
+    assert_eq!(wanted.read_only, ["b c", "a"]);
+    assert_eq!(
+        (wanted.name, wanted.arguments),
+        ("sort".into(), vec!["-n".into(), "--".into()])
+    );
+    assert!(parse(["bwrap", "none", "/i"].into_iter().map(OsString::from)).is_none());
+}
+
+#[test]
+fn a_program_is_found_in_the_directory_and_in_the_image_with_links_inside_it() {
+    let place = tempfile::TempDir::new().unwrap();
+    let (image, work) = (place.path().join("image"), place.path().join("work"));
+    fs::create_dir_all(image.join("usr/tools")).unwrap();
+    fs::create_dir(&work).unwrap();
+    let program = |path: PathBuf| {
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program(image.join("usr/tools/real"));
+    program(work.join("own.sh"));
+    fs::write(image.join("usr/tools/data"), "").unwrap();
+    // Absolute links are those of the image, and none leads out of it.
+    symlink("/usr/tools", image.join("bin")).unwrap();
+    symlink("/usr/tools/real", image.join("usr/tools/link")).unwrap();
+    symlink("/../../../../bin/sh", image.join("usr/tools/out")).unwrap();
+    let container = contained(ContainerKind::Bwrap, image.to_str().unwrap());
+    let found = |name: &str| {
+        let found = wanted(&container, &work, &[name]).program(&image);
+        found.map_err(|Refused(status, _)| status)
+    };
+    assert_eq!(found("/bin/link"), Ok("/bin/link".into()));
+    assert_eq!(found("own.sh"), Ok("/work/own.sh".into()));
+    assert_eq!(found("./own.sh"), Ok("/work/./own.sh".into()));
+    assert_eq!(found("/work/own.sh"), Ok("/work/own.sh".into()));
+    for name in [
+        "/usr/tools/data",
+        "/usr/tools/out",
+        "/bin/none",
+        "./none",
+        "no-such-program",
+    ] {
+        assert_eq!(found(name), Err(NOT_FOUND), "{name}");
+    }
+}
+
+#[test]
+fn bubblewrap_mounts_the_image_read_only_and_shares_nothing() {
+    let place = tempfile::TempDir::new().unwrap();
+    let (image, work) = (place.path().join("image"), place.path().join("work"));
+    fs::create_dir_all(image.join("usr")).unwrap();
+    fs::create_dir_all(image.join("tmp")).unwrap();
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("a"), "").unwrap();
+    symlink("usr/bin", image.join("bin")).unwrap();
+    let container = contained(ContainerKind::Bwrap, image.to_str().unwrap());
+    let all = wanted(&container, &work, &["x"])
+        .bwrap_arguments(&image)
+        .unwrap();
+    let all: Vec<&str> = all.iter().map(|word| word.to_str().unwrap()).collect();
+    let all = format!("{} ", all.join(" "));
+    let (image, work) = (image.display(), work.display());
+    for expected in [
+        "--unshare-user --unshare-pid --unshare-ipc --unshare-uts ",
+        "--unshare-net ",
+        "--symlink usr/bin /bin ",
+        &format!("--ro-bind {image}/usr /usr "),
+        &format!("--bind {work} /work --ro-bind {work}/a /work/a --remount-ro / "),
+    ] {
+        assert!(all.contains(expected), "{expected}: {all}");
+    }
+    assert!(!all.contains(&format!("{image}/tmp")), "{all}");
+}
+
+#[test]
+fn podman_runs_an_image_without_a_network_and_with_the_inputs_read_only() {
+    let place = tempfile::TempDir::new().unwrap();
+    fs::write(place.path().join("a"), "").unwrap();
+    let container = contained(ContainerKind::Podman, "alpine:3.20");
+    let all = wanted(&container, place.path(), &["x"]).podman_arguments();
+    let all: Vec<&str> = all.iter().map(|word| word.to_str().unwrap()).collect();
+    let all = all.join(" ");
+    let work = place.path().display();
+    for expected in [
+        "run --rm --read-only ",
+        " --network=none ",
+        &format!(
+            " --mount=type=bind,src={work},dst=/work --mount=type=bind,src={work}/a,dst=/work/a,ro "
+        ),
+        " --workdir=/work ",
+        " --env=PATH ",
+    ] {
+        assert!(all.contains(expected), "{expected}: {all}");
+    }
+    assert!(all.ends_with(" --entrypoint= -- alpine:3.20"), "{all}");
+}
