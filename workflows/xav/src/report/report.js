@@ -168,7 +168,7 @@ function describe(activity) {
         exit === null || running.has(bar) ? "" : String(exit), bars.pid[bar] ? String(bars.pid[bar]) : "", slotName(bars, bar),
       ].map((cell) => element("td", {}, cell)));
     });
-    content.push(element("div", { className: "scroll" }, element("table", {},
+    content.push(element("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Tries" }, element("table", {},
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
       element("tbody", {}, ...rows))));
   }
