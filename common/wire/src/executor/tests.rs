@@ -54,6 +54,13 @@ fn every_message_to_the_executor_comes_back() {
         user: Some("ana".into()),
         needs: None,
         made: None,
+        container: Some(Contained {
+            kind: ContainerKind::Bwrap,
+            image: "/images/a b".into(),
+            has_network: true,
+            read_only: vec!["in.txt".into()],
+            search_path: "/usr/bin:/bin".into(),
+        }),
     };
     let hello = DaemonHello {
         protocol: PROTOCOL,
