@@ -525,6 +525,9 @@ fn answers() -> Vec<Envelope<Answer>> {
         left_p90: None,
         rescheduled: None,
         n_rescheduled: 0,
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: None,
     };
     let messages = [
         Answer::Processes(vec![summary]),
