@@ -81,6 +81,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         epoch: Epoch(1),
         resources: resources.into(),
         leaving: Vec::new(),
+        unavailable: Vec::new(),
         is_shared: false,
         n_revoked: 0,
         owners: None,
