@@ -78,6 +78,7 @@ pub const UNREACHABLE: [Unreachable; 12] = [
     Unreachable {
         rule: "copies",
         profiles: &[
+            "forgotten",
             "calm",
             "lossy",
             "crashes",

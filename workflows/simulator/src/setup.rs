@@ -398,19 +398,20 @@ impl Setup {
     /// Machines stay away for minutes and are forgotten meanwhile, where nobody holds anything there; all of them come
     /// back in the end.
     pub fn forgotten() -> Setup {
-        let copies = Setup::copies();
+        let leases = Setup::leases();
         let faults = Faults {
             long_away: Rate::percent(40),
-            long_away_for: (Span::from_secs(8), Span::from_secs(200)),
+            long_away_for: (Span::from_secs(8), Span::from_secs(100)),
             unpluggings: (2, 6),
             unplugged_for: (Span::from_secs(10), Span::from_secs(200)),
-            ..copies.faults
+            ..leases.faults
         };
         Setup {
             ends_within: Span::from_secs(7_200),
             forget_machines: Some(Span::from_secs(5)),
             faults,
-            ..copies
+            fault_phase: millis(1_000, 150_000),
+            ..leases
         }
     }
 
