@@ -13,7 +13,7 @@ impl ActivityManager {
     pub(crate) fn on_leave(&mut self, cx: &mut Context<'_, Self>, now: Mono) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::HandingBack;
-            self.on_lend(cx, now, 0);
+            self.on_lend(cx, now, 0, None);
         }
     }
 

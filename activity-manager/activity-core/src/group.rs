@@ -6,7 +6,8 @@ use machine::Context;
 use model::{Mono, ProcessId};
 use wire::lease;
 use wire::resource::{
-    Facts, FromResource, PROCESSES_ASKED_MAX, ProcessGrant, QuestionId, ToResource,
+    CLOSED_BYTES_MAX, Facts, FromResource, PROCESSES_ASKED_MAX, ProcessGrant, QuestionId,
+    ToResource,
 };
 
 use crate::attempt::{Attempt, AttemptState};
@@ -48,6 +49,10 @@ impl ActivityManager {
             labels: labels.clone(),
             bulk: bulk.clone(),
             is_store: self.config.slots == 0,
+            closed: match self.watch.is_silent() {
+                true => Some("closed until its executor answers".to_owned()),
+                false => self.closed_for.clone(),
+            },
         };
         self.group.asked = now;
         // The group manager hears of this machine by that.
@@ -60,15 +65,23 @@ impl ActivityManager {
         }));
     }
 
-    pub(crate) fn on_lend(&mut self, cx: &mut Context<'_, Self>, now: Mono, slots: u32) {
+    pub(crate) fn on_lend(
+        &mut self,
+        cx: &mut Context<'_, Self>,
+        now: Mono,
+        slots: u32,
+        closed: Option<String>,
+    ) {
         let stays = self.leaving == Leaving::No;
         let slots = if stays {
             slots.min(self.config.slots)
         } else {
             0
         };
-        if self.lends != slots {
+        let closed = closed.filter(|why| why.len() <= CLOSED_BYTES_MAX);
+        if (self.lends, &self.closed_for) != (slots, &closed) {
             self.lends = slots;
+            self.closed_for = closed;
             if self.group.is_up {
                 self.register(cx, now);
             }

@@ -102,7 +102,7 @@ pub enum Input {
     ExecutorDown,
     /// The number of slots that the group may grant from here on, at most the machine's. Running
     /// commands go on.
-    Lend(u32),
+    Lend(u32, Option<String>),
     /// The power of a core was measured anew.
     Power(f64),
     /// Asks which of these processes are not served here: [`Effect::Unserved`].

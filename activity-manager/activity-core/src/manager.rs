@@ -52,6 +52,8 @@ pub struct ActivityManager {
     pub(crate) kept: Kept,
     pub(crate) accesses: Asked,
     pub(crate) leaving: Leaving,
+    /// The reason why nothing is lent, for people.
+    pub(crate) closed_for: Option<String>,
     pub(crate) watch: Watch,
     /// When repeats are due.
     pub(crate) tick: Option<Mono>,
@@ -76,6 +78,7 @@ impl ActivityManager {
             kept: Kept::default(),
             accesses: Asked::default(),
             leaving: Leaving::No,
+            closed_for: None,
             watch: Watch::default(),
             tick: None,
             began: Mono(0),

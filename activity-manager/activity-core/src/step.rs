@@ -50,7 +50,7 @@ impl Machine for ActivityManager {
                 self.executor.close();
                 self.end_tails(cx);
             }
-            Input::Lend(slots) => self.on_lend(cx, now, slots),
+            Input::Lend(slots, closed) => self.on_lend(cx, now, slots, closed),
             Input::Power(power) => self.on_power(cx, now, power),
             Input::Served(ids) => self.on_served(cx, ids),
             Input::Leave => self.on_leave(cx, now),

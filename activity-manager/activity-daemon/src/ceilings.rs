@@ -85,7 +85,10 @@ impl Ceilings {
         was_closed: bool,
     ) -> Option<String> {
         if let Some(hours) = self.hours.filter(|hours| !hours.contains(minute())) {
-            return Some(format!("its owner lends it {hours}"));
+            let (from, minute) = (hours.from / 60, hours.from % 60);
+            return Some(format!(
+                "closed until {from:02}:{minute:02} by its clock: its owner lends it {hours}"
+            ));
         }
         let ceiling = self.load_max?;
         let limit = if was_closed {
@@ -94,7 +97,10 @@ impl Ceilings {
             ceiling
         };
         (others > limit).then(|| {
-            format!("others use {others:.1} cores of it, and {ceiling:.1} are the ceiling")
+            let opens = ceiling * OPENS_BELOW;
+            format!(
+                "closed until others use less than {opens:.1} cores of it: they used {others:.1}, and {ceiling:.1} are the ceiling"
+            )
         })
     }
 }
@@ -131,7 +137,7 @@ mod tests {
             hours: None,
         };
         assert_eq!(ceilings.closed(1.0, || 0, false), None);
-        let why = "others use 1.1 cores of it, and 1.0 are the ceiling";
+        let why = "closed until others use less than 0.8 cores of it: they used 1.1, and 1.0 are the ceiling";
         assert_eq!(ceilings.closed(1.1, || 0, false).as_deref(), Some(why));
         assert!(ceilings.closed(0.9, || 0, true).is_some());
         assert_eq!(ceilings.closed(0.8, || 0, true), None);
@@ -140,7 +146,10 @@ mod tests {
             ..ceilings
         };
         let why = night.closed(0.0, || 12 * 60, false);
-        assert_eq!(why.as_deref(), Some("its owner lends it 20:00-06:00"));
+        assert_eq!(
+            why.as_deref(),
+            Some("closed until 20:00 by its clock: its owner lends it 20:00-06:00")
+        );
         assert_eq!(night.closed(0.0, || 21 * 60, false), None);
         assert_eq!(Ceilings::default().closed(99.0, || 0, false), None);
     }

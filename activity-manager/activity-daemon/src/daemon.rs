@@ -430,10 +430,10 @@ impl Handle {
         self.number.wait(patience)
     }
 
-    /// Sets the number of slots that the group may grant, at most the machine's. Running commands
-    /// go on.
-    pub fn lend(&self, slots: u32) {
-        self.inbox().tell(Input::Lend(slots));
+    /// Sets the number of slots that the group may grant, at most the machine's, and where it is none the reason for
+    /// people. Running commands go on.
+    pub fn lend(&self, slots: u32, closed: Option<String>) {
+        self.inbox().tell(Input::Lend(slots, closed));
     }
 
     /// Reports another power of the machine's cores to the group.

@@ -288,7 +288,7 @@ impl program::Service for Service {
         for account in accounts.iter() {
             traversal::open(&place.directory, account)?;
         }
-        manager.lend(slots);
+        manager.lend(slots, None);
         let numbers = Numbers::kept_in(&place.directory.join(NUMBERS))?;
         let numbers = Arc::new(Mutex::new(numbers));
         let links = place.links(credentials, &[], |_| {})?;
@@ -456,8 +456,8 @@ impl Watch {
         let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
         if self.is_closed != closed.is_some() {
             self.is_closed = closed.is_some();
-            self.manager
-                .lend(if self.is_closed { 0 } else { self.slots });
+            let slots = if self.is_closed { 0 } else { self.slots };
+            self.manager.lend(slots, closed.clone());
             tracing::info!(why = closed, "what is lent has changed");
         }
         let load = Load {

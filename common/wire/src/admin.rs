@@ -438,6 +438,9 @@ pub struct Node {
     /// The processes that hold slots of it, so many as are told; to users, their own.
     #[cbor(n(13), default)]
     pub holders: Vec<Holder>,
+    /// The time after which it is forgotten if it does not come back; none if it is not to be.
+    #[n(14)]
+    pub forgotten_in: Option<Span>,
 }
 
 /// Processes of one machine that are told as its holders, each with some hundred bytes.

@@ -2,7 +2,7 @@
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, AttemptId, Bytes, Draft, Expansion, Fault, Generation, NodeId, OnFault,
+    ActivityId, Artifact, AttemptId, Bytes, Draft, Expansion, Fault, Generation, OnFault,
     ProcessId, ResourceId, Span, SubmitKey, Value, Wall,
 };
 
@@ -11,6 +11,7 @@ use crate::attempt::{Log, LogPart, Stream, Tail};
 mod foresight;
 mod history;
 mod pages;
+mod progress;
 mod published;
 mod rescheduled;
 mod turn;
@@ -22,15 +23,14 @@ pub use pages::{
     ActivitiesPage, ActivitiesWanted, ListedActivity, PAGE_BYTES_MAX, ProcessesPage,
     ProcessesWanted,
 };
+pub use progress::{
+    CONTROLLERS_SHOWN_MAX, ControllerProgress, InBackoff, Progress, RUN_AGAIN_SHOWN_MAX,
+    RUNNING_SHOWN_MAX, RunAgain, RunAgainCause, Running,
+};
 pub use published::{PublishedAt, PublishedFile, PublishedPage};
 pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
 pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
-
-/// Maximum number of controllers in one progress message.
-pub const CONTROLLERS_SHOWN_MAX: usize = 32;
-/// Maximum number of running activities in one progress message.
-pub const RUNNING_SHOWN_MAX: usize = 64;
 
 /// A client's request. It has a number in its envelope, which the answer repeats.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -619,78 +619,4 @@ pub struct AttemptStatus {
     /// Slots that it held.
     #[cbor(n(10), default)]
     pub slots: u32,
-}
-
-/// The progress of a process.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Progress {
-    /// The process.
-    #[n(0)]
-    pub process: ProcessId,
-    /// Increases with each change; a watcher that has seen this one has seen all of it.
-    #[n(1)]
-    pub revision: u64,
-    /// Its state.
-    #[n(2)]
-    pub phase: Phase,
-    /// Its activities by state.
-    #[n(3)]
-    pub totals: Totals,
-    /// The controllers nearest the root, with the numbers of ended activities and of all activities
-    /// below.
-    #[n(4)]
-    pub controllers: Vec<ControllerProgress>,
-    /// Some of the running activities.
-    #[n(5)]
-    pub running: Vec<Running>,
-    /// The estimated remaining time, if it can be estimated.
-    #[n(6)]
-    pub left: Option<Span>,
-    /// The reason why nothing runs at the moment, if it needs one.
-    #[n(7)]
-    pub waiting_for: Option<String>,
-    /// The remaining time that nine in ten runs take at most, where enough is known of earlier ones.
-    #[n(8)]
-    pub left_p90: Option<Span>,
-    /// The last plan that moved activities because of slow machines.
-    #[n(9)]
-    pub rescheduled: Option<Rescheduled>,
-    /// The number of all such plans.
-    #[cbor(n(10), default)]
-    pub n_rescheduled: u32,
-}
-
-/// The progress of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct ControllerProgress {
-    /// The controller.
-    #[n(0)]
-    pub node: NodeId,
-    /// Activities below it that have ended.
-    #[n(1)]
-    pub n_ended: u32,
-    /// Activities below it.
-    #[n(2)]
-    pub n_all: u32,
-}
-
-/// A running activity.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Running {
-    /// The activity.
-    #[n(0)]
-    pub activity: ActivityId,
-    /// The number of the attempt.
-    #[n(1)]
-    pub number: u32,
-    /// The machine.
-    #[n(2)]
-    pub resource: ResourceId,
-    /// The start.
-    #[n(3)]
-    pub since: Wall,
-    /// The name of the activity, where the definition as it was submitted has none: it runs for an
-    /// item.
-    #[n(4)]
-    pub name: Option<String>,
 }

@@ -302,6 +302,23 @@ pub struct Offer {
     /// How the owners of processes share the group; none where it has no rule for that.
     #[n(5)]
     pub owners: Option<Owners>,
+    /// Some of the machines that take no work, with the reasons, for people: at most [`UNAVAILABLE_MAX`].
+    #[cbor(n(6), default)]
+    pub unavailable: Vec<Unavailable>,
+}
+
+/// Machines of an offer that are told with the reason why they take no work: people read no more of them.
+pub const UNAVAILABLE_MAX: usize = 16;
+
+/// A machine that takes no work.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Unavailable {
+    /// The machine.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// The reason and its end, to be read after the machine's name: `am1 is closed until 20:00`.
+    #[n(1)]
+    pub why: String,
 }
 
 /// How the owners of processes share a group. An owner that is not named has used nothing, holds

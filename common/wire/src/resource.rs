@@ -91,7 +91,14 @@ pub struct Facts {
     /// the moment keeps no files for others.
     #[cbor(n(6), default)]
     pub is_store: bool,
+    /// The reason why it lends no slots at the moment, and until when if that is known, in words for people; none
+    /// while it does.
+    #[n(7)]
+    pub closed: Option<String>,
 }
+
+/// Bytes of the reason why a machine is closed.
+pub const CLOSED_BYTES_MAX: usize = 255;
 
 /// From a group manager.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

@@ -243,6 +243,7 @@ fn facts() -> Facts {
         labels: [("os".to_owned(), "linux".to_owned())].into(),
         bulk: Some("10.0.0.7:7500".to_owned()),
         is_store: true,
+        closed: None,
     }
 }
 
@@ -439,6 +440,7 @@ fn from_group() -> Vec<FromGroup> {
                 yours: 0,
             }],
             leaving: vec![ResourceId::local(2)],
+            unavailable: Vec::new(),
             is_shared: true,
             n_revoked: 1,
             owners: Some(owners()),
@@ -525,6 +527,9 @@ fn answers() -> Vec<Envelope<Answer>> {
         left_p90: None,
         rescheduled: None,
         n_rescheduled: 0,
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: None,
     };
     let messages = [
         Answer::Processes(vec![summary]),

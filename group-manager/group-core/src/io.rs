@@ -1,7 +1,7 @@
 //! The boundary of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, ProcessId, ResourceId, Span};
+use model::{GroupId, ProcessId, ResourceId, Span, Wall};
 use wire::admin::Node;
 use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
@@ -20,11 +20,18 @@ pub struct Config {
     pub holdings_end_after: Span,
     /// How the owners of processes share it.
     pub policy: Policy,
+    /// Time after which a silent machine that nobody holds anything of is forgotten; never where none is given.
+    pub forget_machines: Option<Span>,
 }
 
 /// The usual time after which holdings of an absent process manager end: long against a restart of
 /// its machine's network, short against the patience of those who wait for the slots.
 pub const HOLDINGS_END_AFTER: Span = Span::from_secs(60);
+
+/// The usual time after which a silent machine that nobody holds anything of is forgotten: long against a restart and
+/// a repair on the same day, and short enough that machines which were taken away do not pile up. It takes
+/// little to be forgotten: who comes back is what it was.
+pub const FORGET_MACHINES_AFTER: Span = Span::from_secs(86_400);
 
 impl Default for Config {
     fn default() -> Config {
@@ -33,6 +40,7 @@ impl Default for Config {
             lease: None,
             holdings_end_after: HOLDINGS_END_AFTER,
             policy: Policy::default(),
+            forget_machines: None,
         }
     }
 }
@@ -90,6 +98,15 @@ pub enum Effect {
     ToProcess(u32, FromGroup),
     /// Keep this in the repository, without waiting. Losing it costs nothing but time.
     Keep(Record),
+    /// Let go of what the repository has under this key, without waiting.
+    Drop(Vec<u8>),
+    /// Say that a machine is forgotten, which did not come back.
+    Forgotten {
+        /// Its name.
+        name: String,
+        /// When it was heard last.
+        seen: Wall,
+    },
     /// Answer a question about all machines, and the owners of processes where the group has a rule
     /// for them.
     Surveyed(u64, Vec<Node>, Option<Owners>),

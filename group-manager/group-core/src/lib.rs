@@ -12,6 +12,7 @@ mod charging;
 mod claims;
 mod confirm;
 mod endings;
+mod forgetting;
 mod io;
 mod link;
 mod machines;
@@ -33,7 +34,10 @@ mod usage;
 mod waiters;
 mod waiting;
 
-pub use io::{Config, Effect, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer, Record, Stream};
+pub use io::{
+    Config, Effect, FORGET_MACHINES_AFTER, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer,
+    Record, Stream,
+};
 pub use machines::{Machine, Standing};
 pub use manager::GroupManager;
 pub use policy::{HALF_LIFE, Policy};

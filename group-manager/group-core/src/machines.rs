@@ -9,7 +9,7 @@ use wire::resource::Facts;
 
 use crate::record::MachineNumber;
 
-/// The machines of which anything was ever heard.
+/// The machines of which anything was heard, but for those that are forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
     by_number: BTreeMap<MachineNumber, Machine>,
@@ -174,7 +174,12 @@ impl Machines {
         self.by_number.get(&resource)
     }
 
-    /// The number of machines that were ever heard of.
+    /// Knows nothing of a machine any more.
+    pub(crate) fn remove(&mut self, resource: MachineNumber) -> Option<Machine> {
+        self.by_number.remove(&resource)
+    }
+
+    /// The number of machines that are known.
     pub(crate) fn n_known(&self) -> usize {
         self.by_number.len()
     }

@@ -8,6 +8,7 @@ use wire::lease;
 use wire::resource::ToResource;
 
 use crate::charging::Charging;
+use crate::forgetting::Forgetting;
 use crate::io::{Config, Effect, Stream};
 use crate::link::{Met, ProcessLinks};
 use crate::machines::{Machine, Machines, Standing};
@@ -39,6 +40,7 @@ pub struct GroupManager {
     pub(crate) process_managers: ProcessLinks,
     pub(crate) endings: Endings,
     pub(crate) charging: Charging,
+    pub(crate) forgetting: Forgetting,
     /// The numbers of the last claims that were refused.
     pub(crate) refused: BTreeMap<ProcessId, u32>,
     /// Processes that were granted something in this epoch and in the present one of their process
@@ -58,7 +60,7 @@ impl GroupManager {
         }
     }
 
-    /// All machines that were ever heard of, in the order of their numbers.
+    /// All machines that are known, in the order of their numbers.
     pub fn machines(&self) -> impl Iterator<Item = (MachineNumber, &Machine)> {
         self.machines.iter()
     }
@@ -73,7 +75,7 @@ impl GroupManager {
         (machine.group == self.config.group).then_some(MachineNumber(machine.number))
     }
 
-    /// The state of a machine; none where nobody ever heard of it.
+    /// The state of a machine; none where nobody knows it.
     pub fn standing(&self, resource: MachineNumber, now: Mono) -> Option<Standing> {
         let length = self.config.lease.unwrap_or(lease::LENGTH);
         self.machines.standing(resource, now, length)

@@ -2,13 +2,15 @@
 
 use machine::Context;
 use model::{Mono, Span};
-use wire::group::{FromGroup, Offer, Offered};
+use wire::group::{FromGroup, Offer, Offered, UNAVAILABLE_MAX, Unavailable};
 use wire::resource::Facts;
 
 use crate::io::Effect;
+use crate::machines::Machine;
 use crate::manager::{GroupManager, state};
 use crate::powers::Powers;
 use crate::record::MachineNumber;
+use crate::state::State;
 
 /// Time for which changes are gathered before an offer to a process manager that is alone: it counts
 /// its own slots by itself, and does not wait for the offer.
@@ -86,6 +88,7 @@ impl GroupManager {
                 labels,
                 bulk,
                 is_store: _,
+                closed: _,
             } = &machine.facts;
             Offered {
                 resource: self.id(resource),
@@ -103,6 +106,12 @@ impl GroupManager {
             is_shared: false,
             epoch: state.epoch(),
             resources: resources.collect(),
+            unavailable: unavailable(state, &leaving)
+                .map(|(number, why)| Unavailable {
+                    resource: self.id(number),
+                    why,
+                })
+                .collect(),
             leaving: leaving
                 .into_iter()
                 .map(|(number, _)| self.id(number))
@@ -132,4 +141,23 @@ impl GroupManager {
             .saturating_mul(self.machines.n_known() as u64);
         OFFER_GAP_SHARED.max(Span(of_machines))
     }
+}
+
+/// Some of the machines that take no work, with the reasons.
+fn unavailable(
+    state: &State,
+    leaving: &[(MachineNumber, &Machine)],
+) -> impl Iterator<Item = (MachineNumber, String)> {
+    let told = leaving.iter().filter_map(|&(number, machine)| {
+        let Facts { name, closed, .. } = &machine.facts;
+        let why = match closed {
+            _ if state.is_drained(name) => {
+                format!("{name} is drained until an administrator ends that (xav undrain {name})")
+            }
+            Some(why) => format!("{name} is {why}"),
+            None => return None,
+        };
+        Some((number, why))
+    });
+    told.take(UNAVAILABLE_MAX)
 }

@@ -3,7 +3,7 @@
 use machine::Context;
 use model::{Epoch, Now, Span, Wall};
 use wire::group::RESOURCES_MAX;
-use wire::resource::{Facts, LABELS_BYTES_MAX, ToResource, labels_bytes};
+use wire::resource::{CLOSED_BYTES_MAX, Facts, LABELS_BYTES_MAX, ToResource, labels_bytes};
 
 use crate::io::{Effect, Record, Stream};
 use crate::machines::{Heard, Machine};
@@ -76,8 +76,8 @@ impl GroupManager {
     }
 
     /// Takes what an earlier epoch has kept, but for what was told anew.
-    pub(crate) fn on_known(&mut self, cx: &Context<'_, Self>, records: Vec<Record>) {
-        for Record { value, .. } in records.into_iter().take(RESOURCES_MAX) {
+    pub(crate) fn on_known(&mut self, cx: &mut Context<'_, Self>, records: Vec<Record>) {
+        for Record { key, value } in records.into_iter().take(RESOURCES_MAX) {
             // A record that cannot be read costs nothing: the machine will register.
             let Ok(Seen { facts, seen }) = minicbor::decode::<Seen>(&value) else {
                 continue;
@@ -85,6 +85,11 @@ impl GroupManager {
             let Some(resource) = state(cx).resource(&facts.name) else {
                 continue;
             };
+            if state(cx).is_forgotten(resource) {
+                // The manager ended before the repository let go of it.
+                cx.effect(Effect::Drop(key));
+                continue;
+            }
             let facts = Facts::from(facts);
             if are_sound(&facts) {
                 let (connection, epoch, kept) = (None, Epoch(0), seen);
@@ -102,16 +107,21 @@ impl GroupManager {
     }
 }
 
-/// The number of a machine, given to it where it has none. None where there are too many.
+/// The number of a machine, given to it where it has none. It is remembered from here on. None where there are too
+/// many.
 fn number_of(cx: &mut Context<'_, GroupManager>, name: &str) -> Option<MachineNumber> {
-    if let Some(resource) = state(cx).resource(name) {
+    let known = state(cx).resource(name);
+    if let Some(resource) = known
+        && !state(cx).is_forgotten(resource)
+    {
         return Some(resource);
     }
     let n_resources = state(cx).n_resources();
-    if n_resources >= RESOURCES_MAX {
+    if known.is_none() && n_resources >= RESOURCES_MAX {
         return None;
     }
-    let resource = MachineNumber(u32::try_from(n_resources).ok()?);
+    let next = || Some(MachineNumber(u32::try_from(n_resources).ok()?));
+    let resource = known.or_else(next)?;
     cx.record(
         Stream::Manager,
         Event::Named {
@@ -129,6 +139,10 @@ fn are_sound(facts: &Facts) -> bool {
         && facts.power.is_finite()
         && facts.power > 0.0
         && labels_bytes(&facts.labels) <= LABELS_BYTES_MAX
+        && facts
+            .closed
+            .as_ref()
+            .is_none_or(|why| why.len() <= CLOSED_BYTES_MAX)
 }
 
 /// The record that the repository keeps of a machine.
@@ -138,7 +152,12 @@ fn record(facts: &Facts, seen: Wall) -> Record {
         seen,
     };
     Record {
-        key: format!("machine/{}", facts.name).into_bytes(),
+        key: key(&facts.name),
         value: wire::encode(&seen),
     }
+}
+
+/// The key of that record.
+pub(crate) fn key(name: &str) -> Vec<u8> {
+    format!("machine/{name}").into_bytes()
 }

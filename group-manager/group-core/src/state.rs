@@ -25,6 +25,8 @@ pub struct State {
     n_grants: u64,
     /// Machines that are offered no more.
     drained: BTreeSet<String>,
+    /// Machines that did not come back, until they do.
+    forgotten: BTreeSet<MachineNumber>,
     /// The usage of owners.
     usage: Usage,
     /// From `holdings`: the grants of each machine.
@@ -91,6 +93,7 @@ impl State {
         match event {
             Event::Epoch(epoch) => self.epoch = *epoch,
             Event::Named { resource, name } => {
+                self.forgotten.remove(resource);
                 self.names.insert(name.clone(), *resource);
             }
             Event::Granted {
@@ -133,6 +136,9 @@ impl State {
                     self.drained.remove(name);
                 }
             }
+            Event::Forgotten { resource } => {
+                self.forgotten.insert(*resource);
+            }
             Event::Charged {
                 elapsed,
                 half_life,
@@ -158,6 +164,8 @@ impl State {
                 .collect(),
             n_grants: self.n_grants,
             drained: self.drained.iter().cloned().collect(),
+            forgotten: (!self.forgotten.is_empty())
+                .then(|| self.forgotten.iter().copied().collect()),
             used: self.usage.charged().map(|at| Used {
                 at,
                 owners: self
@@ -178,12 +186,14 @@ impl State {
             n_grants,
             drained,
             used,
+            forgotten,
         } = snapshot;
         let mut state = State {
             epoch,
             names,
             n_grants,
             drained: drained.into_iter().collect(),
+            forgotten: forgotten.into_iter().flatten().collect(),
             usage: used.map_or_else(Usage::default, |used| {
                 Usage::restore(used.owners, Some(used.at))
             }),
@@ -205,6 +215,7 @@ impl State {
         let n_grants: usize = self.grants.values().map(BTreeMap::len).sum();
         1 + self.names.len()
             + self.drained.len()
+            + self.forgotten.len()
             + self.holdings.len()
             + n_grants
             + self.released.len()
@@ -224,6 +235,16 @@ impl State {
     /// True if a machine is offered no more.
     pub fn is_drained(&self, name: &str) -> bool {
         self.drained.contains(name)
+    }
+
+    /// True if a machine did not come back, and nobody is told of it any more.
+    pub fn is_forgotten(&self, resource: MachineNumber) -> bool {
+        self.forgotten.contains(&resource)
+    }
+
+    /// True if a process holds slots of a machine, or has files there.
+    pub fn is_held(&self, resource: MachineNumber) -> bool {
+        self.grants.contains_key(&resource)
     }
 
     /// The holding of a process; none where it holds nothing.

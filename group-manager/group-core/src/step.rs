@@ -143,7 +143,7 @@ impl Machine for GroupManager {
             }
             Input::Known(records) => self.on_known(cx, records),
             Input::GiveUp(question, holder) => self.on_give_up(cx, now.mono, question, holder),
-            Input::Survey(question) => self.on_survey(cx, question),
+            Input::Survey(question) => self.on_survey(cx, now, question),
             Input::Drain {
                 question,
                 name,
@@ -159,12 +159,14 @@ impl Machine for GroupManager {
         self.has_changed |= self.machines.check(now.mono);
         self.has_changed |= self.waiters.check(now.mono);
         self.end_holdings(cx, now.mono);
+        self.forget_machines(cx, now);
         self.charge_in_time(cx);
         self.push_offers(cx, now.mono);
     }
 
     fn resume(&mut self, cx: &mut Context<'_, Self>, now: Now) {
         self.endings.begin(now.mono);
+        self.begin_forgetting(now.mono);
         let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
         cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
         self.begin_charging(cx, now);
@@ -175,6 +177,7 @@ impl Machine for GroupManager {
             .into_iter()
             .chain(self.machines.due())
             .chain(self.endings_due())
+            .chain(self.forget_due())
             .chain(self.charge_due())
             .chain(self.waiters.due())
             .min()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use machine::Context;
-use model::ProcessId;
+use model::{Now, ProcessId};
 use wire::admin::{HOLDERS_MAX, Holder, NODES_MAX, Node};
 
 use crate::io::{Effect, Stream};
@@ -14,7 +14,7 @@ use crate::state::State;
 
 impl GroupManager {
     /// Tells all machines, by their names.
-    pub(crate) fn on_survey(&self, cx: &mut Context<'_, Self>, question: u64) {
+    pub(crate) fn on_survey(&self, cx: &mut Context<'_, Self>, now: Now, question: u64) {
         let state = state(cx);
         let mut powers = Powers::default();
         let nodes = self.machines().take(NODES_MAX).map(|(resource, machine)| {
@@ -35,6 +35,7 @@ impl GroupManager {
                 load: None,
                 certificate_until: None,
                 holders: holders(state, resource),
+                forgotten_in: self.forgotten_in(state, (resource, machine), now),
             }
         });
         let mut nodes: Vec<Node> = nodes.collect();

@@ -4,6 +4,7 @@ mod bench;
 mod claims;
 mod confirm;
 mod endings;
+mod forgetting;
 mod machines;
 mod owners;
 mod returns;

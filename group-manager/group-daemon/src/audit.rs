@@ -1,7 +1,9 @@
 //! The audit lines of requests to a group manager. They name what was asked for and never what a
 //! token or a request for a certificate contains.
 
+use model::Wall;
 use shell::audit::{Audit, Deed};
+use shell::clock;
 use shell::identity::TokenId;
 use shell::quic::RequestOrigin;
 use wire::admin::{Refused, Request, Response};
@@ -80,6 +82,23 @@ impl Asked {
             ..Deed::default()
         });
     }
+}
+
+/// Says that a machine is forgotten, which did not come back.
+pub(crate) fn tell_forgotten(audit: &Audit, name: &str, seen: Wall) {
+    let silent = clock::wall().since(seen);
+    tracing::warn!(
+        machine = name,
+        "the machine did not come back for {silent} and is forgotten (forget-machines)"
+    );
+    let subject = format!("am/{name}");
+    audit.tell(&Deed {
+        action: "forget-machine",
+        by: "local",
+        address: "configuration",
+        subject: Some(&subject),
+        ..Deed::default()
+    });
 }
 
 /// The things that an answer has issued or changed, as far as it can be told.

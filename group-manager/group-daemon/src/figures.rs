@@ -23,11 +23,15 @@ pub(crate) struct Counts {
     refused: AtomicU64,
     released: AtomicU64,
     offers: AtomicU64,
+    forgotten: AtomicU64,
 }
 
 impl Counts {
     /// The core asks for this action.
     pub(crate) fn effect(&self, effect: &Effect) {
+        if let Effect::Forgotten { .. } = effect {
+            self.forgotten.fetch_add(1, Ordering::Relaxed);
+        }
         let Effect::ToProcess(_, message) = effect else {
             return;
         };
@@ -52,6 +56,8 @@ impl Counts {
         figures.counter("releases_total", about, get(&self.released));
         let about = "Offers of slots that were sent to process managers.";
         figures.counter("offers_total", about, get(&self.offers));
+        let about = "Machines that were forgotten, since they did not come back.";
+        figures.counter("machines_forgotten_total", about, get(&self.forgotten));
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) fn issue(given: &[OsString]) -> Result<String, Box<dyn Error>> {
         address: own_address,
         certificate_life,
         holdings_end_after: _,
+        forget_machines: _,
         policy: _,
     } = settings;
     let authority = authority.ok_or_else(|| {

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
+use shell::audit::Audit;
 use shell::metrics::Figures;
 use shell::{
     Damaged, EffectHandler, End, Peers, Pulse, Received, RunError, Runner, SetAside, Stats,
@@ -30,7 +31,7 @@ use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use admin::AdminServer;
-pub use group_core::{HALF_LIFE, HOLDINGS_END_AFTER, Policy};
+pub use group_core::{FORGET_MACHINES_AFTER, HALF_LIFE, HOLDINGS_END_AFTER, Policy};
 pub use members::Members;
 pub use service::{Service, Settings};
 
@@ -57,6 +58,8 @@ pub struct Config {
     pub holdings_end_after: Span,
     /// How the owners of processes share the group.
     pub policy: Policy,
+    /// Time after which a silent machine that nobody holds anything of is forgotten; never where none is given.
+    pub forget_machines: Option<Span>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -106,6 +109,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         records,
         questions: Arc::default(),
         counts: Arc::default(),
+        audit: Audit::default(),
     };
     let counts = Arc::clone(&handler.counts);
     let questions = Arc::clone(&handler.questions);
@@ -117,6 +121,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         lease: config.lease,
         holdings_end_after: config.holdings_end_after,
         policy: config.policy,
+        forget_machines: config.forget_machines,
     });
     let runner = Runner::start(
         "group",
@@ -272,6 +277,7 @@ struct Handler {
     records: Option<RecordsCommitter>,
     questions: Arc<Questions>,
     counts: Arc<Counts>,
+    audit: Audit,
 }
 
 impl EffectHandler<GroupManager> for Handler {
@@ -288,6 +294,12 @@ impl EffectHandler<GroupManager> for Handler {
                         tracing::warn!(%error, "a resource record is not kept");
                     }
                 }
+                Effect::Drop(key) => {
+                    if let Some(records) = &self.records {
+                        records.remove([key]);
+                    }
+                }
+                Effect::Forgotten { name, seen } => audit::tell_forgotten(&self.audit, &name, seen),
                 Effect::Foreign(process_manager, machine) => {
                     tracing::warn!(
                         process_manager,

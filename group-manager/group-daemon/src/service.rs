@@ -21,7 +21,7 @@ use wire::hello::Refusal;
 use crate::figures::show_members;
 use crate::issue;
 use crate::members::Members;
-use crate::{AdminServer, HALF_LIFE, HOLDINGS_END_AFTER, Handle, Policy};
+use crate::{AdminServer, FORGET_MACHINES_AFTER, HALF_LIFE, HOLDINGS_END_AFTER, Handle, Policy};
 
 /// Bytes reserved on the disk for grants when it is full.
 const RESERVE: Bytes = Bytes(16 << 20);
@@ -43,6 +43,9 @@ const SHARE_MAX: u32 = 1_000_000;
 
 /// The half-lives of usage, from a minute to ten years.
 const HALF_LIVES: RangeInclusive<Span> = Span::from_secs(60)..=Span::from_secs(3_650 * 86_400);
+
+/// The times after which silent machines may be forgotten, from a second to ten years, which is never.
+const FORGET_MACHINES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3_650 * 86_400);
 
 /// The largest limit on the slots of a user, beyond those of any group.
 const USER_SLOTS_MAX: u32 = 1_000_000_000;
@@ -66,6 +69,7 @@ pub struct Settings {
     pub(crate) certificate_life: Option<Span>,
     pub(crate) holdings_end_after: Option<Span>,
     pub(crate) policy: Policy,
+    pub(crate) forget_machines: Option<Span>,
 }
 
 impl Settings {
@@ -112,6 +116,7 @@ impl program::Service for Service {
             certificate_life: config.optional_span("certificate-life"),
             holdings_end_after: config.optional_span("holdings-end-after"),
             policy: policy(config),
+            forget_machines: config.optional_span_in("forget-machines", FORGET_MACHINES),
         }
     }
 
@@ -147,6 +152,7 @@ impl program::Service for Service {
             lease: Some(wire::lease::LENGTH),
             holdings_end_after: settings.holdings_end_after.unwrap_or(HOLDINGS_END_AFTER),
             policy: settings.policy,
+            forget_machines: Some(settings.forget_machines.unwrap_or(FORGET_MACHINES_AFTER)),
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();

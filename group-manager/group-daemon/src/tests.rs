@@ -34,6 +34,7 @@ impl Bench {
             reserve: model::Bytes::ZERO,
             lease: None,
             holdings_end_after: HOLDINGS_END_AFTER,
+            forget_machines: None,
             policy: Policy::default(),
             failed: Box::new(|error| panic!("{error}")),
         });
@@ -90,6 +91,7 @@ impl Bench {
             labels: BTreeMap::new(),
             bulk: None,
             is_store: false,
+            closed: None,
         };
         self.from_machine.send(
             0,

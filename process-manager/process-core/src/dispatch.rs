@@ -5,6 +5,7 @@
 //! from other parts only what a [`Grid`] has. It tells its caller which attempts were seen to start, which
 //! activities have completed, and which attempts of a machine nobody wants.
 
+mod again;
 mod named_limits;
 mod out;
 mod outcomes;
@@ -28,6 +29,7 @@ use crate::process::Process;
 use crate::step::Step;
 use crate::timer::Timer;
 
+use self::again::RunAgains;
 pub(crate) use self::named_limits::FullLimit;
 use self::places::Places;
 
@@ -53,6 +55,7 @@ struct Open {
     /// and the moment of the first such message, as [`Files`] counts. None if no address was known
     /// then.
     announced: BTreeMap<ActivityId, (u32, Option<u64>)>,
+    run_again: RunAgains,
 }
 
 /// Activities that are known to run: the start time and the process id of the command.
@@ -120,10 +123,7 @@ impl Attempts {
             return;
         };
         self.places.note(process);
-        for &activity in process.definition.activities() {
-            let Some(at) = process.details(activity).backoff else {
-                continue;
-            };
+        for &(at, activity) in &process.index.backoffs {
             let declared = process.definition.activity_as_written(activity);
             let n_before = process.activity(activity).n_failed.saturating_sub(1);
             let longest = declared.map_or(Span::ZERO, |one| backoff(one.retry.backoff, n_before));

@@ -192,6 +192,9 @@ impl Held {
             rescheduled: None,
             n_rescheduled: 0,
             waiting_for: None,
+            run_again: Vec::new(),
+            n_run_again: 0,
+            backoff: None,
         }
     }
 

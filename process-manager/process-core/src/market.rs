@@ -60,6 +60,9 @@ use slots::Slots;
 use unplanned::Misfit;
 use ways::{Speeds, Ways};
 
+/// Machines that take no work and are told to those who ask why a process waits, in one line.
+const UNAVAILABLE_SHOWN_MAX: usize = 4;
+
 /// Offers, and the processes that want slots or hold some.
 #[derive(Debug, Default)]
 pub(crate) struct Market {
@@ -328,6 +331,25 @@ impl Market {
     /// The last offers of all groups that are connected.
     pub(crate) fn offers(&self) -> impl Iterator<Item = &Offer> {
         self.groups.values().filter_map(|link| link.offer.as_ref())
+    }
+
+    /// The reason why a machine takes no work, where its group tells one.
+    pub(crate) fn unavailable(&self, resource: ResourceId) -> Option<&str> {
+        let mut all = self.offers().flat_map(|offer| &offer.unavailable);
+        let one = all.find(|one| one.resource == resource)?;
+        Some(&one.why)
+    }
+
+    /// The reasons why machines take no work, in a line of which people may still read all; none where all do.
+    pub(crate) fn all_unavailable(&self) -> Option<String> {
+        let mut all = self.offers().flat_map(|offer| &offer.unavailable);
+        let told = all.by_ref().take(UNAVAILABLE_SHOWN_MAX);
+        let mut told: Vec<String> = told.map(|one| one.why.clone()).collect();
+        let n_more = all.count();
+        if n_more > 0 {
+            told.push(format!("and {n_more} other machines take no work"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// The memory of a machine, where it is offered.

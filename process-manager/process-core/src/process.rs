@@ -144,6 +144,13 @@ impl Process {
         Some(identity.label())
     }
 
+    /// The name of an activity, where the definition as it was submitted has none: it runs for an item.
+    pub(crate) fn grown_name(&self, activity: ActivityId) -> Option<String> {
+        let name = self.definition.name_of(activity.node());
+        let is_grown = name != self.definition.plain_name(activity.node());
+        is_grown.then(|| name.clone())
+    }
+
     /// The process that a founding event begins. Nothing is checked that was accepted before: the
     /// error says why this version does not understand it.
     pub(crate) fn found(founded: &Founded) -> Result<Process, String> {

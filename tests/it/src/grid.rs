@@ -10,6 +10,7 @@ mod endless;
 mod fencing;
 mod files;
 mod flood;
+mod forgotten;
 mod freeze;
 mod frozen_executor;
 mod held;
@@ -31,6 +32,7 @@ mod relay;
 mod returns;
 mod sockets;
 mod two_managers;
+mod unavailable;
 mod watchers;
 mod world;
 

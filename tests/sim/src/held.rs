@@ -71,6 +71,7 @@ impl Held {
             Event::Epoch(_)
             | Event::Named { .. }
             | Event::Drained { .. }
+            | Event::Forgotten { .. }
             | Event::Charged { .. } => {}
         }
     }

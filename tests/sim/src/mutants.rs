@@ -15,7 +15,7 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 14] = [
+const PROFILES: [&str; 15] = [
     "hard",
     "crashes",
     "lossy",
@@ -25,6 +25,7 @@ const PROFILES: [&str; 14] = [
     "lengths",
     "copies",
     "lost",
+    "forgotten",
     "shares",
     "crowded",
     "each-here",

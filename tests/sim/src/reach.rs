@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 11] = [
+pub const UNREACHABLE: [Unreachable; 12] = [
     Unreachable {
         rule: "discards",
         profiles: &[
@@ -23,6 +23,7 @@ pub const UNREACHABLE: [Unreachable; 11] = [
             "harsh",
             "lengths",
             "copies",
+            "forgotten",
             "each",
             "lost",
             "shares",
@@ -67,6 +68,7 @@ pub const UNREACHABLE: [Unreachable; 11] = [
             "harsh",
             "lengths",
             "copies",
+            "forgotten",
             "each",
             "shares",
             "crowded",
@@ -76,6 +78,7 @@ pub const UNREACHABLE: [Unreachable; 11] = [
     Unreachable {
         rule: "copies",
         profiles: &[
+            "forgotten",
             "calm",
             "lossy",
             "crashes",
@@ -102,6 +105,7 @@ pub const UNREACHABLE: [Unreachable; 11] = [
             "harsh",
             "lengths",
             "copies",
+            "forgotten",
             "each",
             "lost",
             "crowded",
@@ -111,10 +115,40 @@ pub const UNREACHABLE: [Unreachable; 11] = [
     Unreachable {
         rule: "enough",
         profiles: &[
-            "calm", "lossy", "crashes", "hard", "leases", "harsh", "lengths", "copies", "lost",
-            "shares", "crowded",
+            "calm",
+            "lossy",
+            "crashes",
+            "hard",
+            "leases",
+            "harsh",
+            "lengths",
+            "copies",
+            "forgotten",
+            "lost",
+            "shares",
+            "crowded",
         ],
         reason: "no process has a for-each",
+    },
+    Unreachable {
+        rule: "forgotten",
+        profiles: &[
+            "calm",
+            "lossy",
+            "crashes",
+            "hard",
+            "each-here",
+            "leases",
+            "harsh",
+            "lengths",
+            "copies",
+            "each",
+            "discards",
+            "lost",
+            "shares",
+            "crowded",
+        ],
+        reason: "machines are remembered for ever",
     },
     Unreachable {
         rule: "waiting",
@@ -128,6 +162,7 @@ pub const UNREACHABLE: [Unreachable; 11] = [
             "harsh",
             "lengths",
             "copies",
+            "forgotten",
             "each",
             "lost",
             "shares",

@@ -13,6 +13,7 @@ mod elsewhere;
 mod ending;
 mod enough;
 mod finishing;
+mod forgotten;
 mod holdings;
 mod leases;
 mod once;
@@ -191,6 +192,11 @@ impl Rules {
             "leases",
             "leases (a request for a lease is answered within a second)",
             Box::<leases::Leases>::default(),
+        ));
+        rules.push(entry(
+            "forgotten",
+            "forgotten (no machine is forgotten of which somebody holds slots)",
+            Box::new(forgotten::Forgotten),
         ));
         let (lossy, step_max) = (known.is_lossy, known.step_max);
         let n_managers = 1 + known.managers.values().max().copied().unwrap_or_default();

@@ -82,6 +82,11 @@ fn all_rules_hold_where_a_process_manager_is_lost_for_good() {
 }
 
 #[test]
+fn all_rules_hold_where_machines_stay_away_until_they_are_forgotten() {
+    hold("forgotten");
+}
+
+#[test]
 fn all_rules_hold_where_many_processes_wait_for_each_other() {
     hold("crowded");
 }

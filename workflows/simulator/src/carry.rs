@@ -156,9 +156,13 @@ impl Sim {
                 group_core::Effect::Keep(record) => {
                     self.records[group].insert(record.key, record.value);
                 }
+                group_core::Effect::Drop(key) => {
+                    self.records[group].remove(&key);
+                }
                 // Nobody asks here.
                 group_core::Effect::Surveyed(..)
                 | group_core::Effect::Drained(..)
+                | group_core::Effect::Forgotten { .. }
                 | group_core::Effect::GivenUp(..)
                 | group_core::Effect::Foreign(..) => {}
             }

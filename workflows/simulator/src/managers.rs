@@ -50,6 +50,7 @@ impl Sim {
                     group: group_id(group, groups.len()),
                     lease: setup.lease,
                     policy: (setup.policy)(*seed),
+                    forget_machines: setup.forget_machines,
                     ..group_core::Config::default()
                 };
                 let fresh = || GroupManager::new(config.clone());

@@ -49,6 +49,8 @@ pub struct Setup {
     pub users: u32,
     /// The policy by which owners share the group in the run of a seed.
     pub policy: fn(u64) -> Policy,
+    /// Time after which silent machines that nobody holds anything of are forgotten; never where nothing is said.
+    pub forget_machines: Option<Span>,
     /// The faults.
     pub faults: Faults,
     /// Time with faults, from and to; afterwards everything is healed.
@@ -227,6 +229,7 @@ impl Setup {
             drift_max: 0,
             users: 0,
             policy: |_| Policy::default(),
+            forget_machines: None,
             faults: Faults::none(),
             fault_phase: millis(0, 0),
             // Five attempts at each of fifty items in a row take an hour.
@@ -393,6 +396,26 @@ impl Setup {
         }
     }
 
+    /// Machines stay away for minutes and are forgotten meanwhile, where nobody holds anything there; all of them come
+    /// back in the end.
+    pub fn forgotten() -> Setup {
+        let leases = Setup::leases();
+        let faults = Faults {
+            long_away: Rate::percent(40),
+            long_away_for: (Span::from_secs(8), Span::from_secs(100)),
+            unpluggings: (2, 6),
+            unplugged_for: (Span::from_secs(10), Span::from_secs(200)),
+            ..leases.faults
+        };
+        Setup {
+            ends_within: Span::from_secs(7_200),
+            forget_machines: Some(Span::from_secs(5)),
+            faults,
+            fault_phase: millis(1_000, 150_000),
+            ..leases
+        }
+    }
+
     /// Two process managers, of which one is lost for good at any time; they and the others are away
     /// for so long at times that their holdings end.
     pub fn lost() -> Setup {
@@ -546,7 +569,7 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "calm",
         "lossy",
         "crashes",
@@ -556,6 +579,7 @@ impl Setup {
         "lengths",
         "copies",
         "lost",
+        "forgotten",
         "shares",
         "crowded",
         "each",
@@ -578,6 +602,7 @@ impl Setup {
             "lengths" => Some(Setup::lengths()),
             "copies" => Some(Setup::copies()),
             "lost" => Some(Setup::lost()),
+            "forgotten" => Some(Setup::forgotten()),
             "shares" => Some(Setup::shares()),
             "crowded" => Some(Setup::crowded()),
             _ => None,

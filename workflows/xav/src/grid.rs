@@ -154,6 +154,7 @@ impl Grid {
                 group: GROUP,
                 lease: None,
                 holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
+                forget_machines: None,
                 policy: group_daemon::Policy::default(),
                 reserve: Bytes::ZERO,
                 failed: breakdown.teller(),

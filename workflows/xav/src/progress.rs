@@ -1,11 +1,15 @@
 //! The progress of a running process: bars on a terminal, a line now and then elsewhere.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::{Definition, Node, NodeId, ProcessId, Span, Wall};
+use model::{ActivityId, Definition, Node, NodeId, ProcessId, Span, Wall};
 use wire::client::Progress;
 
 use crate::screen;
 use crate::text;
+
+use self::again::RunAgains;
+
+mod again;
 
 /// Bars of controllers beside that of the process.
 const BARS_MAX: usize = 6;
@@ -27,6 +31,8 @@ pub(crate) enum Display {
     Lines {
         /// When the last one was written.
         told: Wall,
+        /// What was told of activities that run again.
+        run_again: RunAgains,
     },
     /// Bars that are drawn again and again.
     Bars(Box<Bars>),
@@ -39,6 +45,7 @@ pub(crate) struct Bars {
     controllers: Vec<(NodeId, ProgressBar)>,
     running: ProgressBar,
     last: Option<Progress>,
+    run_again: RunAgains,
 }
 
 impl Display {
@@ -58,6 +65,7 @@ impl Display {
         ));
         Display::Lines {
             told: shell::clock::wall(),
+            run_again: RunAgains::default(),
         }
     }
 
@@ -65,13 +73,16 @@ impl Display {
     pub(crate) fn update(&mut self, progress: Progress, definition: &Definition, now: Wall) {
         match self {
             Display::Silent => {}
-            Display::Lines { told } => {
+            Display::Lines { told, run_again } => {
+                screen::tell(&run_again.take(&progress, definition, now));
                 if now.since(*told) >= LINE_EVERY && !progress.phase.has_ended() {
                     *told = now;
                     screen::tell(&format!("{}\n", line(&progress, definition, now)));
                 }
             }
             Display::Bars(bars) => {
+                let told = bars.run_again.take(&progress, definition, now);
+                bars.tell(&told);
                 bars.last = Some(progress);
                 bars.draw(definition, now);
             }
@@ -81,8 +92,13 @@ impl Display {
     /// Lets clocks that are shown go on.
     pub(crate) fn tick(&mut self, definition: &Definition, now: Wall) {
         match self {
-            Display::Silent | Display::Lines { .. } => {}
-            Display::Bars(bars) => bars.draw(definition, now),
+            Display::Silent => {}
+            Display::Lines { run_again, .. } => screen::tell(&run_again.wait(now)),
+            Display::Bars(bars) => {
+                let told = bars.run_again.wait(now);
+                bars.tell(&told);
+                bars.draw(definition, now);
+            }
         }
     }
 
@@ -90,16 +106,18 @@ impl Display {
     pub(crate) fn tell(&self, text: &str) {
         match self {
             Display::Silent | Display::Lines { .. } => screen::tell(text),
-            Display::Bars(bars) => bars.all.suspend(|| screen::tell(text)),
+            Display::Bars(bars) => bars.tell(text),
         }
     }
 
     /// Takes away what was drawn.
     pub(crate) fn end(self) {
         match self {
-            Display::Silent | Display::Lines { .. } => {}
-            Display::Bars(bars) => {
+            Display::Silent => {}
+            Display::Lines { mut run_again, .. } => screen::tell(&run_again.end()),
+            Display::Bars(mut bars) => {
                 let _ = bars.all.clear();
+                screen::tell(&bars.run_again.end());
             }
         }
     }
@@ -119,6 +137,7 @@ fn line(progress: &Progress, definition: &Definition, now: Wall) -> String {
     if let Some(running) = running(progress, definition, now) {
         parts.push(format!("{} running ({running})", progress.running.len()));
     }
+    parts.extend(backoff(progress, definition, now));
     if let Some(waiting_for) = &progress.waiting_for {
         parts.push(format!("waits for {waiting_for}"));
     }
@@ -133,6 +152,26 @@ fn left(progress: &Progress) -> Option<String> {
     Some(format!("about {left}"))
 }
 
+/// What waits before another attempt: `2 wait before another attempt (align17 in 8.0s)`.
+fn backoff(progress: &Progress, definition: &Definition, now: Wall) -> Option<String> {
+    let backoff = progress.backoff.as_ref()?;
+    let waiting = match backoff.n {
+        1 => "waits",
+        _ => "wait",
+    };
+    Some(format!(
+        "{} {waiting} before another attempt ({} in {})",
+        backoff.n,
+        name(definition, backoff.activity, backoff.name.as_deref()),
+        backoff.until.since(now)
+    ))
+}
+
+/// The name of an activity, which the message has where the definition as it was submitted has none.
+fn name<'a>(definition: &'a Definition, activity: ActivityId, told: Option<&'a str>) -> &'a str {
+    told.unwrap_or_else(|| definition.plain_name(activity.node()))
+}
+
 /// Some of what runs, the longest first.
 fn running(progress: &Progress, definition: &Definition, now: Wall) -> Option<String> {
     let mut running: Vec<_> = progress.running.iter().collect();
@@ -141,10 +180,7 @@ fn running(progress: &Progress, definition: &Definition, now: Wall) -> Option<St
         .iter()
         .take(NAMED_MAX)
         .map(|one| {
-            let name = match &one.name {
-                Some(name) => name.as_str(),
-                None => definition.plain_name(one.activity.node()),
-            };
+            let name = name(definition, one.activity, one.name.as_deref());
             format!("{name} {}", now.since(one.since))
         })
         .collect();
@@ -172,6 +208,14 @@ impl Bars {
             controllers: Vec::new(),
             running,
             last: None,
+            run_again: RunAgains::default(),
+        }
+    }
+
+    /// Writes text above the bars.
+    fn tell(&self, text: &str) {
+        if !text.is_empty() {
+            self.all.suspend(|| screen::tell(text));
         }
     }
 
@@ -216,8 +260,10 @@ impl Bars {
             .waiting_for
             .as_ref()
             .map(|what| format!("  waits for {what}"));
+        let backoff = backoff(progress, definition, now).map(|backoff| format!("  {backoff}"));
         let runs = running(progress, definition, now).map(|runs| format!("  running: {runs}"));
-        self.running.set_message(runs.or(waits).unwrap_or_default());
+        let message = runs.or(backoff).or(waits);
+        self.running.set_message(message.unwrap_or_default());
         self.running.tick();
     }
 }

@@ -28,7 +28,7 @@ fn with_nothing_to_hand_back_it_may_go_at_once() {
     let mut bench = Bench::ready(2, 0);
     let lent = "group: register here e2 slots=0\n";
     assert_eq!(bench.all([Input::Leave]), format!("{lent}left\n"));
-    assert_eq!(bench.all([Input::Leave, Input::Lend(2)]), "");
+    assert_eq!(bench.all([Input::Leave, Input::Lend(2, None)]), "");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use model::Epoch;
 use wire::attempt::{Dispatch, FromActivity, ToActivity};
 use wire::executor::{Ended, Exit, FromExecutor, Held, Phase};
-use wire::resource::ToResource;
+use wire::resource::{FromResource, ToResource};
 
 use super::bench::{
     Bench, dispatch, ended, from_pm, grants, hello, id, id_of, job, job_with_output, note, show,
@@ -68,14 +68,36 @@ fn an_attempt_goes_its_whole_way() {
 fn a_machine_tells_at_once_that_it_lends_less_and_never_more_than_it_has() {
     let mut bench = Bench::new(2, 0);
     assert_eq!(
-        bench.all([Input::Lend(1)]),
+        bench.all([Input::Lend(1, None)]),
         "",
         "nobody is there to be told"
     );
     let register = |slots: u32| format!("group: register here e1 slots={slots}\n");
     assert_eq!(bench.all([Input::Up(Peer::Group)]), register(1));
-    assert_eq!(bench.all([Input::Lend(0), Input::Lend(0)]), register(0));
-    assert_eq!(bench.all([Input::Lend(9)]), register(2));
+    assert_eq!(
+        bench.all([Input::Lend(0, None), Input::Lend(0, None)]),
+        register(0)
+    );
+    assert_eq!(bench.all([Input::Lend(9, None)]), register(2));
+}
+
+#[test]
+fn a_machine_that_lends_nothing_tells_why() {
+    let mut bench = Bench::new(2, 0);
+    bench.all([Input::Up(Peer::Group)]);
+    let mut closed = |input: Input| {
+        let mut effects = bench.feed(input).into_iter();
+        effects.find_map(|effect| {
+            let Effect::ToGroup(FromResource::Register { facts, .. }) = effect else {
+                return None;
+            };
+            Some(facts.closed)
+        })
+    };
+    let why = || Some("closed until 20:00".to_owned());
+    assert_eq!(closed(Input::Lend(0, why())), Some(why()));
+    assert_eq!(closed(Input::Lend(0, why())), None, "it has said so");
+    assert_eq!(closed(Input::Lend(2, None)), Some(None));
 }
 
 #[test]

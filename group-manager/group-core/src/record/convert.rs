@@ -45,6 +45,8 @@ impl From<&wire::resource::Facts> for Facts {
             labels,
             bulk,
             is_store,
+            // It tells that anew.
+            closed: _,
         } = facts;
         Facts {
             name: name.clone(),
@@ -77,6 +79,7 @@ impl From<Facts> for wire::resource::Facts {
             labels,
             bulk,
             is_store,
+            closed: None,
         }
     }
 }

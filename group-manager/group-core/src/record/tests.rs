@@ -76,6 +76,9 @@ fn events() -> Vec<Event> {
                 ..grants()[0]
             }],
         },
+        Event::Forgotten {
+            resource: MachineNumber(3),
+        },
     ]
 }
 
@@ -90,6 +93,7 @@ fn name(event: &Event) -> &'static str {
         Event::Revoked { .. } => "revoked",
         Event::Charged { .. } => "charged",
         Event::Returned { .. } => "returned",
+        Event::Forgotten { .. } => "forgotten",
     }
 }
 
@@ -98,16 +102,25 @@ fn owner() -> Option<String> {
 }
 
 /// The snapshots of all versions so far, the earliest first.
-fn snapshots() -> [Snapshot; 3] {
+fn snapshots() -> [Snapshot; 4] {
     let used = Used {
         at: Wall(1_700_000_000_000_000),
         owners: vec![("ana".to_owned(), 2.5)],
     };
-    let last = Snapshot {
+    let of_users = Snapshot {
         used: Some(used),
         ..snapshot(Some(5), owner())
     };
-    [snapshot(None, None), snapshot(Some(5), None), last]
+    let last = Snapshot {
+        forgotten: Some(vec![MachineNumber(2)]),
+        ..of_users.clone()
+    };
+    [
+        snapshot(None, None),
+        snapshot(Some(5), None),
+        of_users,
+        last,
+    ]
 }
 
 fn snapshot(manager: Option<u32>, owner: Option<String>) -> Snapshot {
@@ -125,6 +138,7 @@ fn snapshot(manager: Option<u32>, owner: Option<String>) -> Snapshot {
         n_grants: 7,
         drained: vec!["r3".to_owned()],
         used: None,
+        forgotten: None,
     }
 }
 

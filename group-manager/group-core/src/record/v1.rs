@@ -105,6 +105,14 @@ pub enum Event {
         #[n(2)]
         grants: Vec<Grant>,
     },
+    /// A machine did not come back, and nobody is told of it any more. It has its number again once it has
+    /// registered: that is another [`Event::Named`].
+    #[n(8)]
+    Forgotten {
+        /// The number.
+        #[n(0)]
+        resource: MachineNumber,
+    },
 }
 
 /// The number of a machine in its group.
@@ -167,6 +175,9 @@ pub struct Snapshot {
     /// The usage of owners; none where they were never charged.
     #[cbor(n(6), default)]
     pub used: Option<Used>,
+    /// Machines that did not come back; none where there are none.
+    #[n(7)]
+    pub forgotten: Option<Vec<MachineNumber>>,
 }
 
 /// What the owners of processes have used.

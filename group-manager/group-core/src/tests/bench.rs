@@ -19,7 +19,7 @@ pub(super) struct Bench {
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
     pub(super) now: Now,
-    policy: Policy,
+    config: Config,
 }
 
 impl Bench {
@@ -29,32 +29,38 @@ impl Bench {
 
     /// One whose machines are watched where leases have a length.
     pub(super) fn watching(lease: Option<Span>) -> Bench {
-        Bench::with(lease, Policy::default())
+        Bench::configured(Config {
+            lease,
+            ..Config::default()
+        })
     }
 
     /// One of a group with rules for owners.
     pub(super) fn of_policy(policy: Policy) -> Bench {
-        Bench::with(None, policy)
+        Bench::configured(Config {
+            policy,
+            ..Config::default()
+        })
     }
 
-    fn with(lease: Option<Span>, policy: Policy) -> Bench {
+    /// One with these settings, of the group of the bench.
+    pub(super) fn configured(config: Config) -> Bench {
+        let config = Config {
+            group: GROUP,
+            ..config
+        };
         let now = Now {
             mono: Mono(0),
             wall: Wall(1),
         };
-        let manager = GroupManager::new(Config {
-            group: GROUP,
-            lease,
-            policy: policy.clone(),
-            ..Config::default()
-        });
+        let manager = GroupManager::new(config.clone());
         let drive = Drive::start(manager, Vec::new(), now);
         let mut bench = Bench {
             drive,
             events: Vec::new(),
             records: Vec::new(),
             now,
-            policy,
+            config,
         };
         bench.effects();
         bench
@@ -91,11 +97,26 @@ impl Bench {
 
     /// Another life: what was recorded is all that is left, beside the repository.
     pub(super) fn restart(&mut self) {
-        self.restart_watching(None);
+        self.restart_configured(Config {
+            lease: None,
+            ..self.config.clone()
+        });
     }
 
     /// The same, where machines are watched if leases have a length.
     pub(super) fn restart_watching(&mut self, lease: Option<Span>) {
+        self.restart_configured(Config {
+            lease,
+            ..self.config.clone()
+        });
+    }
+
+    /// The same with these settings.
+    pub(super) fn restart_configured(&mut self, config: Config) {
+        self.config = Config {
+            group: GROUP,
+            ..config
+        };
         let Some((founding, tail)) = self.events.split_first() else {
             return;
         };
@@ -107,12 +128,7 @@ impl Bench {
             chapters: Vec::new(),
             tail: tail.to_vec(),
         };
-        let manager = GroupManager::new(Config {
-            group: GROUP,
-            lease,
-            policy: self.policy.clone(),
-            ..Config::default()
-        });
+        let manager = GroupManager::new(self.config.clone());
         self.drive = Drive::start(manager, vec![history], self.now);
         self.effects();
     }
@@ -166,6 +182,7 @@ pub(super) fn facts(name: &str, slots: u32) -> Facts {
         labels: Default::default(),
         bulk: None,
         is_store: false,
+        closed: None,
     }
 }
 
@@ -333,6 +350,18 @@ pub(super) fn unused(
     )
 }
 
+/// All machines, as administrators are told.
+pub(super) fn survey(bench: &mut Bench) -> Vec<Node> {
+    let effects = bench.feed(Input::Survey(1)).into_iter();
+    let mut told = effects.filter_map(|effect| {
+        let Effect::Surveyed(_, nodes, _) = effect else {
+            return None;
+        };
+        Some(nodes)
+    });
+    told.next().unwrap()
+}
+
 pub(super) fn release(process: u64) -> Input {
     Input::Process(0, ToGroup::Release(ProcessId(process)))
 }
@@ -375,6 +404,8 @@ fn line(effect: &Effect) -> String {
         }
         Effect::ToProcess(to, message) => format!("pm{to}: {}", answer(message)),
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
+        Effect::Drop(key) => format!("drop {}", String::from_utf8_lossy(key)),
+        Effect::Forgotten { name, .. } => format!("{name} is forgotten"),
         Effect::Surveyed(question, nodes, _) => {
             let nodes = nodes.iter().map(|node| {
                 let Node {
@@ -404,6 +435,7 @@ fn answer(message: &FromGroup) -> String {
             epoch,
             resources,
             leaving,
+            unavailable: _,
             is_shared: _,
             n_revoked: _,
             owners: _,

@@ -1,9 +1,10 @@
 //! Machines that come and go, and what is offered of them.
 
-use wire::resource::Facts;
+use wire::group::FromGroup;
+use wire::resource::{CLOSED_BYTES_MAX, Facts};
 
 use super::bench::{Bench, attach, claim, down, facts, register, register_in, show};
-use crate::{Event, Input, Peer, Record, State};
+use crate::{Effect, Event, Input, Peer, Record, State};
 
 #[test]
 fn a_machine_keeps_its_number_under_its_name() {
@@ -174,6 +175,35 @@ fn a_machine_that_lends_nothing_is_to_be_emptied_until_it_comes_back_with_someth
     assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1 r1=b:2/2 -r0\n");
     bench.all([register(1, "a", 4)]);
     assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
+}
+
+#[test]
+fn machines_that_take_no_work_are_offered_with_the_reasons() {
+    let mut bench = Bench::ready();
+    let closed = Facts {
+        closed: Some("closed until 20:00".to_owned()),
+        ..facts("a", 0)
+    };
+    let drain = Input::Drain {
+        question: 1,
+        name: "b".to_owned(),
+        is_drained: true,
+    };
+    bench.all([register_in(1, 1, closed), drain]);
+    let offers = bench.wait(50).into_iter().filter_map(|effect| {
+        let Effect::ToProcess(_, FromGroup::Offer(offer)) = effect else {
+            return None;
+        };
+        Some(offer.unavailable)
+    });
+    let told: Vec<String> = offers.flatten().map(|one| one.why).collect();
+    let drained = "b is drained until an administrator ends that (xav undrain b)";
+    assert_eq!(told, ["a is closed until 20:00", drained]);
+    let too_long = Facts {
+        closed: Some("x".repeat(CLOSED_BYTES_MAX + 1)),
+        ..facts("c", 1)
+    };
+    assert_eq!(bench.all([register_in(1, 9, too_long)]), "");
 }
 
 #[test]

@@ -6,8 +6,11 @@
 //!   now             ^                 on a little slower than planned
 //! ```
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use history::Store;
-use model::{ActivityId, Entry, Span, Wall};
+use model::{ActivityGraph, ActivityId, Entry, Span, Wall};
 
 use crate::dispatch::Commands;
 use crate::enact::lengths::{is_open_ended, lengths, more_activities};
@@ -54,6 +57,16 @@ pub(super) struct Left {
 }
 
 impl Left {
+    /// What is certain to be waited for takes as long in all runs; nine in ten take so much more of what follows, as a
+    /// part of it.
+    fn of(Waiting { before, after }: Waiting, more: Option<f64>) -> Left {
+        let most = more.map(|more| before + after * (1.0 + more));
+        Left {
+            median: Some(Span::from_seconds_up(before + after)),
+            p90: most.map(Span::from_seconds_up),
+        }
+    }
+
     /// The same after a while in which nothing was counted.
     pub(super) fn after(self, passed: Span) -> Left {
         let rest = |left: Span| left.saturating_sub(passed);
@@ -118,18 +131,24 @@ fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
         .seen_wall
         .0
         .checked_div(u64::from(process.state.n_seen));
-    let median = match seen {
+    let working = match seen {
         Some(mean) if slots > 0 => Some(Span(mean).seconds() * rest.relative * n_left / used),
         Some(_) | None => process.state.planned.map(|planned| {
             let passed = now.since(process.submitted);
             planned.saturating_sub(passed).seconds()
         }),
     };
-    let most = |median: f64| Some(median * (1.0 + rest.spread? * part(n_left, slots)));
-    Left {
-        median: median.map(Span::from_seconds_up),
-        p90: median.and_then(most).map(Span::from_seconds_up),
-    }
+    // The last one to be tried again takes at least no time.
+    let last = process.index.backoffs.last();
+    let waiting = last.map(|&(until, _)| Waiting {
+        before: until.since(now).seconds(),
+        after: 0.0,
+    });
+    let Some(working) = working else {
+        return Left::default();
+    };
+    let more = rest.spread.map(|spread| spread * part(n_left, slots));
+    Left::of(Waiting::or_working(waiting, working), more)
 }
 
 /// The rest of a process, by the activities of its draft.
@@ -276,13 +295,11 @@ fn by_plan(
     }
     let from = process.state.planned_from.unwrap_or(process.submitted);
     let passed = now.since(from).seconds();
-    let median = rest(&planned, passed).max(overdue(process, running, now)) + unplanned;
-    let part = part(n_left, n_slots);
-    let most = (weight > 0.0).then(|| median * (1.0 + spread / weight * part));
-    Left {
-        median: Some(Span::from_seconds_up(median)),
-        p90: most.map(Span::from_seconds_up),
-    }
+    let working = rest(&planned, passed).max(overdue(process, running, now));
+    let mut longest = Waiting::or_working(waiting(process, now), working);
+    longest.after += unplanned;
+    let more = (weight > 0.0).then(|| spread / weight * part(n_left, n_slots));
+    Left::of(longest, more)
 }
 
 /// The time that an activity takes by the plan.
@@ -300,6 +317,62 @@ fn overdue(process: &Process, running: Option<&Commands>, now: Wall) -> f64 {
         is_late.then(|| elapsed.seconds() * OVERDUE)
     });
     overdue.fold(0.0, f64::max)
+}
+
+/// Seconds that pass before something begins, and those that follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Waiting {
+    before: f64,
+    after: f64,
+}
+
+impl Waiting {
+    /// Whatever takes longer: what waits, or work that begins at once.
+    fn or_working(waiting: Option<Waiting>, working: f64) -> Waiting {
+        let begun = Waiting {
+            before: 0.0,
+            after: working,
+        };
+        let longer = waiting.filter(|one| one.before + one.after > working);
+        longer.unwrap_or(begun)
+    }
+}
+
+/// The activity that waits before another attempt and ends last, with what comes after it: that begins no earlier.
+/// O(nodes and edges of the graph), where one waits.
+fn waiting(process: &Process, now: Wall) -> Option<Waiting> {
+    let backoffs = &process.index.backoffs;
+    if backoffs.is_empty() {
+        return None;
+    }
+    let planned = |activity: ActivityId| process.state.plan.entry(activity).map(length);
+    let chains = chains(process.definition().graph(), |activity| {
+        planned(activity).map_or(0.0, Span::seconds)
+    });
+    let waiting = backoffs.iter().map(|&(until, activity)| Waiting {
+        before: until.since(now).seconds(),
+        after: chains.get(&activity).copied().unwrap_or(0.0),
+    });
+    waiting.max_by(|one, other| (one.before + one.after).total_cmp(&(other.before + other.after)))
+}
+
+/// The length of the longest chain of activities that begins with each.
+fn chains(graph: &ActivityGraph, length: impl Fn(ActivityId) -> f64) -> BTreeMap<ActivityId, f64> {
+    let own: Vec<f64> = graph
+        .nodes()
+        .map(|node| node.activity.map_or(0.0, &length))
+        .collect();
+    let mut chains = own.clone();
+    let mut edges: Vec<(usize, usize)> = graph.edges().map(|(from, to, _)| (from, to)).collect();
+    // An edge goes from a lower place to a higher one, so the chain of its head is known before that of its tail.
+    edges.sort_unstable_by_key(|&(from, _)| Reverse(from));
+    for (from, to) in edges {
+        chains[from] = chains[from].max(own[from] + chains[to]);
+    }
+    let by_place = graph.nodes().zip(chains);
+    by_place
+        .filter_map(|(node, chain)| Some((node.activity?, chain)))
+        .collect()
 }
 
 /// The seconds from the place in the plan that the work done so far has reached until its end, at the pace

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Mono, ProcessId, Span};
-use wire::client::{Answer, ControllerProgress, Progress, RUNNING_SHOWN_MAX, Running};
+use wire::client::{Answer, ControllerProgress, InBackoff, Progress, RUNNING_SHOWN_MAX, Running};
 
 use super::left::{Left, left, serves_for};
 use super::{Asking, Clients, Shown, tell};
@@ -186,6 +186,7 @@ impl Clients {
         let running = shown.attempts.running(id);
         let left = self.watchers.left(known, running, step);
         let mut progress = progress(known, running, left, revision);
+        (progress.run_again, progress.n_run_again) = shown.attempts.run_again(id);
         progress.waiting_for = shown.grid.market.waiting_for(id);
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
@@ -212,15 +213,12 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
             .take(RUNNING_SHOWN_MAX)
             .map(|(&activity, &(since, _))| {
                 let state = process.activity(activity);
-                let definition = process.definition();
-                let name = definition.name_of(activity.node());
-                let is_grown = name != definition.plain_name(activity.node());
                 Running {
                     activity,
                     number: state.number,
                     resource: state.resource,
                     since,
-                    name: is_grown.then(|| name.clone()),
+                    name: process.grown_name(activity),
                 }
             })
             .collect()
@@ -237,7 +235,21 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
         left_p90: left.p90,
         rescheduled: process.moves().last().map(Into::into),
         n_rescheduled: process.n_moves(),
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: in_backoff(process),
     }
+}
+
+fn in_backoff(process: &Process) -> Option<InBackoff> {
+    let backoffs = &process.index.backoffs;
+    let &(until, activity) = backoffs.first()?;
+    Some(InBackoff {
+        n: backoffs.len() as u64,
+        activity,
+        name: process.grown_name(activity),
+        until,
+    })
 }
 
 fn controllers(process: &Process) -> Vec<ControllerProgress> {

@@ -23,7 +23,10 @@ pub(super) fn answer_why_process(step: &Step<'_>, shown: Shown<'_>, id: ProcessI
     let base = known.base.and_then(|base| step.cx.process(base));
     let mut why = whole(base, known, &seen);
     if !known.phase().has_ended() {
-        why.waiting_for = seen.waiting_for;
+        why.waiting_for = seen.waiting_for.map(|what| {
+            let unavailable = market.all_unavailable().map(|why| format!("; {why}"));
+            what + &unavailable.unwrap_or_default()
+        });
         why.turn = market.turn(step, shown.attempts, id);
         why.shares = market.shares(known.owner.as_deref());
     }

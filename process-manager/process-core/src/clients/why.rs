@@ -47,18 +47,27 @@ pub(super) fn answer_why(
     let turn = turn.map(|turn| turn.words(step.now.wall));
     let waiting_for = market.waiting_for(id).or(Some(NO_PLAN.to_owned()));
     let waiting_for = waiting_for.into_iter().chain(turn);
+    let waiting_for = waiting_for.chain(market.all_unavailable());
     let seen = Seen {
         running: shown.attempts.running(id),
         waiting_for: Some(waiting_for.collect::<Vec<String>>().join("; ")),
     };
     let mut answer = answer(base, known, activity, seen);
-    if let Answer::Why(why) = &mut answer
+    if let Answer::Why(told) = &mut answer
         && known.activity(activity).phase == ActivityPhase::Ready
     {
+        let entry = known.state.plan.entry(activity);
+        let unavailable = entry.and_then(|entry| market.unavailable(entry.resource));
+        if let Some(why) = unavailable {
+            // It goes elsewhere where another machine fits; until then this is what it waits for.
+            let machine = Reason::Machines(format!("its machine: {why}"));
+            told.reasons.insert(0, machine);
+            told.reasons.truncate(REASONS_MAX);
+        }
         let full = shown.attempts.full_limits(step, known, activity);
         // They come before the queue that it stands in.
-        let room = REASONS_MAX.saturating_sub(why.reasons.len());
-        why.reasons
+        let room = REASONS_MAX.saturating_sub(told.reasons.len());
+        told.reasons
             .splice(0..0, full.into_iter().take(room).map(limit));
     }
     if let Answer::Why(why) = &mut answer {

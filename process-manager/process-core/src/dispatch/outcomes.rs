@@ -6,7 +6,7 @@ use model::{ActivityId, AttemptId, Bytes, ProcessId, ResourceId, Span, Wall};
 use wire::attempt::{ATTEMPTS_MAX, End, Outcome, Started, ToActivity};
 
 use super::out::stop;
-use super::{Attempts, Grid};
+use super::{Attempts, Grid, again};
 use crate::enact::judge::{Gone, judge};
 use crate::io::Effect;
 use crate::record::{Event, Verdict};
@@ -178,6 +178,9 @@ impl Attempts {
             let ended = judge(known, step.now, outcome, gone);
             if let Some(open) = self.open.get_mut(&id) {
                 open.running.remove(&attempt.activity);
+                if let Some(run_again) = again::after_end(known, &ended) {
+                    open.run_again.note(run_again);
+                }
             }
             if let Verdict::Retry { at, .. } = &ended.verdict {
                 let wait = at.since(step.now.wall);

@@ -13,7 +13,7 @@ use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::group::Offered;
 
 use super::named_limits::LimitRoom;
-use super::{Attempts, Grid};
+use super::{Attempts, Grid, again};
 use crate::enact::evaluate::{Spot, fault_event};
 use crate::enact::message::recomputed;
 use crate::limits;
@@ -85,6 +85,11 @@ impl Attempts {
                 }
                 let declared = known.definition().activity_as_written(activity);
                 grid.bound_memory(declared, resource, &mut message);
+                if let (Some(open), Some(run_again)) =
+                    (self.open.get_mut(&id), again::recomputed(known, activity))
+                {
+                    open.run_again.note(run_again);
+                }
                 let sent = Event::Recomputing(vec![(activity, number, resource)]);
                 step.cx.record(Stream::Process(id), sent);
                 let messages = vec![message];

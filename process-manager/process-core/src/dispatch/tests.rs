@@ -2,9 +2,12 @@
 
 use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, FaultName, Hash, NodeId,
-    NodeKind, Produced, ResourceId, Source, Span, Staged,
+    NodeKind, Produced, ResourceId, Source, Span, Staged, Wall,
 };
-use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, Failure, INPUTS_MAX, Started, ToActivity};
+use wire::attempt::{
+    ATTEMPTS_MAX, Dispatch, End, Failure, INPUTS_MAX, Outcome, Started, ToActivity,
+};
+use wire::client::{RUN_AGAIN_SHOWN_MAX, RunAgain, RunAgainCause};
 use wire::group::{Offer, Offered};
 
 use super::send::parts;
@@ -78,6 +81,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         epoch: Epoch(1),
         resources: resources.into(),
         leaving: Vec::new(),
+        unavailable: Vec::new(),
         is_shared: false,
         n_revoked: 0,
         owners: None,
@@ -277,6 +281,26 @@ fn an_attempt_that_has_failed_is_tried_again_after_its_backoff_and_after_a_resta
     let failed = outcome(attempt(1, 1), End::Failed(Box::new(failure)));
     attempts.on_outcomes(&mut bench.step(), others.grid(), FIRST, vec![failed]);
     assert_eq!(phase(&bench, 1), ActivityPhase::Backoff);
+    let next = bench.now.wall + Span::from_secs(5);
+    assert_eq!(
+        attempts.run_again(ID),
+        (
+            vec![RunAgain {
+                activity: ActivityId(1),
+                name: None,
+                cause: RunAgainCause::Failed {
+                    fault: "exit-code".to_owned(),
+                    exit_code: Some(0),
+                    n_failed: 1,
+                    most: 2,
+                    next,
+                },
+            }],
+            1
+        )
+    );
+    let backoffs = |bench: &Bench| bench.process().index.backoffs.clone();
+    assert_eq!(backoffs(&bench), [(next, ActivityId(1))].into());
     bench.shared.timers = Default::default();
     attempts.begin(&mut bench.step(), ID, false);
     let timer = Timer::Backoff(ID, ActivityId(1));
@@ -285,9 +309,44 @@ fn an_attempt_that_has_failed_is_tried_again_after_its_backoff_and_after_a_resta
     assert_eq!(bench.shared.timers.take_due(due), Some(timer));
     attempts.try_again(&mut bench.step(), ID, ActivityId(1));
     assert_eq!(phase(&bench, 1), ActivityPhase::Ready);
+    assert_eq!(backoffs(&bench), [].into());
     let n_events = bench.paper.events.len();
     attempts.try_again(&mut bench.step(), ID, ActivityId(1));
     assert_eq!(bench.paper.events.len(), n_events, "it waits no more");
+}
+
+#[test]
+fn of_many_that_run_again_the_last_are_told_and_all_are_counted() {
+    let (mut bench, mut attempts, others) = sent();
+    let n = RUN_AGAIN_SHOWN_MAX as u32 + 3;
+    let lost = |number: u32| outcome(attempt(2, number), End::Lost);
+    // One that did not start is not told, and no limit of losses counts it.
+    let unstarted = Outcome {
+        started: Wall(0),
+        ..lost(1)
+    };
+    attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, vec![unstarted]);
+    assert_eq!(attempts.run_again(ID), (Vec::new(), 0));
+    let note = |number| RunAgain {
+        activity: ActivityId(2),
+        name: None,
+        cause: RunAgainCause::Lost {
+            machine: format!("m{number}"),
+        },
+    };
+    bench.record(Event::Sent(vec![(ActivityId(2), 2, SECOND)], Vec::new()));
+    attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, vec![lost(2)]);
+    let told = RunAgain {
+        cause: RunAgainCause::Lost {
+            machine: SECOND.to_string(),
+        },
+        ..note(0)
+    };
+    assert_eq!(attempts.run_again(ID), (vec![told], 1));
+    let open = attempts.open.get_mut(&ID).unwrap();
+    (1..=n).for_each(|number| open.run_again.note(note(number)));
+    let last = (n - RUN_AGAIN_SHOWN_MAX as u32 + 1..=n).map(note).collect();
+    assert_eq!(attempts.run_again(ID), (last, u64::from(n) + 1));
 }
 
 #[test]
@@ -347,6 +406,14 @@ fn files_that_are_gone_are_made_again_before_the_activity_that_lacked_them_is_se
     bench.take_to_machines();
     send(&mut bench, &mut attempts, &others);
     assert_eq!(dispatched(&mut bench), [(SECOND, attempt(1, 2))]);
+    let files_gone = RunAgain {
+        activity: ActivityId(1),
+        name: None,
+        cause: RunAgainCause::FilesGone {
+            machine: SECOND.to_string(),
+        },
+    };
+    assert_eq!(attempts.run_again(ID), (vec![files_gone], 1));
     send(&mut bench, &mut attempts, &others);
     assert_eq!(dispatched(&mut bench), []);
     let mut made = outcome(attempt(1, 2), End::Completed);

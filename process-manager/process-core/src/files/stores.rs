@@ -138,6 +138,7 @@ mod tests {
                 epoch: Epoch(1),
                 resources: resources.collect(),
                 leaving: Vec::new(),
+                unavailable: Vec::new(),
                 is_shared: false,
                 n_revoked: 0,
                 owners: None,

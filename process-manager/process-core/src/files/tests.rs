@@ -80,6 +80,7 @@ fn offer(address: &str) -> Offer {
         epoch: Epoch(1),
         resources: resources.into(),
         leaving: Vec::new(),
+        unavailable: Vec::new(),
         is_shared: false,
         n_revoked: 0,
         owners: None,

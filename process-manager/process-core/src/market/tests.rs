@@ -62,6 +62,7 @@ fn offer(group: GroupId) -> Offer {
             yours: 0,
         }],
         leaving: Vec::new(),
+        unavailable: Vec::new(),
         is_shared: false,
         n_revoked: 0,
         owners: None,

@@ -16,7 +16,7 @@ impl Process {
                 self.set_phase(activity, ActivityPhase::Skipped);
             }
             ActivityPhase::Backoff => {
-                self.activity_mut(activity).details_mut().backoff = None;
+                self.set_backoff(activity, None);
                 self.set_phase(activity, ActivityPhase::Stopped);
             }
             ActivityPhase::Sent => self.note_abandoned(activity),

@@ -167,8 +167,20 @@ impl Process {
     /// An activity that waited before another try may run.
     fn ready(&mut self, activity: ActivityId) {
         if self.activity(activity).phase == ActivityPhase::Backoff {
-            self.activity_mut(activity).details_mut().backoff = None;
+            self.set_backoff(activity, None);
             self.set_phase(activity, ActivityPhase::Ready);
+        }
+    }
+
+    /// Sets the time before which an activity is not tried again.
+    pub(super) fn set_backoff(&mut self, activity: ActivityId, until: Option<Wall>) {
+        let details = self.activity_mut(activity).details_mut();
+        let before = std::mem::replace(&mut details.backoff, until);
+        if let Some(before) = before {
+            self.index.backoffs.remove(&(before, activity));
+        }
+        if let Some(until) = until {
+            self.index.backoffs.insert((until, activity));
         }
     }
 
@@ -220,7 +232,7 @@ impl Process {
                 self.activity_mut(activity).n_failed += 1;
                 self.keep_earlier(activity, fault.name.to_string());
                 self.set_phase(activity, ActivityPhase::Backoff);
-                self.activity_mut(activity).details_mut().backoff = Some(*at);
+                self.set_backoff(activity, Some(*at));
             }
             Verdict::Again => {
                 if outcome.end == End::Lost && outcome.started != Wall(0) {
@@ -334,7 +346,7 @@ impl Process {
                     self.set_phase(activity, ActivityPhase::Skipped);
                 }
                 ActivityPhase::Backoff => {
-                    self.activity_mut(activity).details_mut().backoff = None;
+                    self.set_backoff(activity, None);
                     self.set_phase(activity, ActivityPhase::Stopped);
                 }
                 ActivityPhase::Sent

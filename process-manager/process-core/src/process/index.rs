@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use model::{ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, ResourceId, Span, Value};
+use model::{
+    ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, ResourceId, Span, Value, Wall,
+};
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
 use crate::process::Process;
@@ -24,6 +26,8 @@ pub(crate) struct Index {
     out: BTreeMap<(ActivityId, u32), ResourceId>,
     /// The same, by machine.
     out_at: BTreeMap<ResourceId, BTreeSet<(ActivityId, u32)>>,
+    /// Activities that wait before another attempt, with the time of that.
+    pub(crate) backoffs: BTreeSet<(Wall, ActivityId)>,
     /// Activities that are out and that nobody waits for.
     pub(super) abandoned: BTreeSet<ActivityId>,
     pub(crate) totals: Totals,
@@ -238,10 +242,14 @@ impl Process {
     fn note_details(&mut self, activity: ActivityId) {
         let details = self.details(activity);
         let is_copied = details.copy.is_some() || details.holder.is_some();
+        let backoff = details.backoff;
         let (is_recomputed, is_reused) =
             (details.recomputation.is_some(), details.reused.is_some());
         self.index.n_produced += details.produced.len();
         self.index.totals.reused += u32::from(is_reused);
+        self.index
+            .backoffs
+            .extend(backoff.map(|until| (until, activity)));
         if is_copied {
             self.index.copied.insert(activity);
         }

@@ -14,7 +14,7 @@ use model::{
 };
 use wire::attempt::{Copied, Dispatch, End, Failure, FromActivity, Holder, Holds, Outcome};
 use wire::client::{Answer, Request, Status, Submit};
-use wire::group::{Held, Offered};
+use wire::group::{Held, Offered, Unavailable};
 
 use self::store::Store;
 use crate::record::Event;
@@ -38,6 +38,8 @@ pub(super) struct Bench {
     pub(super) now: Now,
     pub(super) epoch: Epoch,
     pub(super) slots: u32,
+    /// Machines that take no work, as the group tells.
+    pub(super) unavailable: Vec<Unavailable>,
     pub(super) events: Vec<(Stream, Event)>,
     /// Snapshots of everything.
     pub(super) store: Store,
@@ -145,6 +147,7 @@ impl Bench {
             now,
             epoch: Epoch(4),
             slots: 2,
+            unavailable: Vec::new(),
             has_forgotten: false,
             told_held: Vec::new(),
             events: Vec::new(),

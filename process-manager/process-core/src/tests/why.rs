@@ -1,8 +1,9 @@
 //! Why activities are where they are.
 
 use super::*;
-use model::{ActivityId, OnFault};
+use model::{ActivityId, OnFault, ResourceId};
 use wire::client::{Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
+use wire::group::Unavailable;
 
 fn why(bench: &mut Bench, activity: u32) -> Why {
     let (process, activity) = (KEY.process(), ActivityId(activity));
@@ -141,8 +142,26 @@ fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
     bench.restart();
     bench.submit(diamond());
     assert!(matches!(reasons(&mut bench, 1)[..], [Reason::Machines(_)]));
+    let unavailable = |number: u32| Unavailable {
+        resource: ResourceId::new(MACHINE.group, number),
+        why: format!("am{number} is closed until 20:00"),
+    };
+    bench.unavailable = (70..77).map(unavailable).collect();
+    bench.restart();
+    let told = "am70 is closed until 20:00; am71 is closed until 20:00; am72 is closed until 20:00; \
+         am73 is closed until 20:00; and 3 other machines take no work";
+    let [Reason::Machines(what)] = &reasons(&mut bench, 1)[..] else {
+        panic!("it waits for machines");
+    };
+    assert!(what.ends_with(told), "{what}");
+    let process = whole(&mut bench).waiting_for.unwrap();
+    assert!(process.ends_with(told), "{process}");
     let n = 100;
     let mut bench = Bench::new(|_| None);
+    bench.unavailable = vec![Unavailable {
+        resource: MACHINE,
+        why: "am1 is drained".to_owned(),
+    }];
     bench.submit(side_by_side(n));
     let status = bench.status();
     let ready: Vec<u32> = status
@@ -157,6 +176,8 @@ fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
         .flat_map(|&id| reasons(&mut bench, id))
         .collect();
     assert!(n_out > 0 && !ready.is_empty());
+    let machine = Reason::Machines("its machine: am1 is drained".to_owned());
+    assert!(places.contains(&machine), "{places:?}");
     assert!(places.contains(&Reason::Queue {
         resource: MACHINE,
         n_before: 0,
@@ -191,6 +212,9 @@ fn a_backoff_a_fault_and_what_comes_after_it() {
     };
     let backoff = [Reason::Backoff { until }, tries(1, &["exit-code"])];
     assert_eq!(reasons(&mut bench, 3), backoff);
+    // No less time is left than until the next attempt.
+    let left = bench.status().left.expect("a plan is made");
+    assert!(left >= Span::from_secs(9), "{left:?}");
     bench.run();
     let fault = reasons(&mut bench, 3);
     assert!(matches!(&fault[..], [Reason::Fault(fault), _] if fault.exit_code == Some(3)));

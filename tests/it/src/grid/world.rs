@@ -130,6 +130,15 @@ impl World {
         World::of(n_pms, n_ams, ground)
     }
 
+    /// One with a process manager, whose group manager forgets machines that are silent for so long.
+    pub(super) fn that_forgets(n_ams: usize, after: &str) -> World {
+        let ground = Ground {
+            of_gm: format!("forget-machines = \"{after}\"\n"),
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager and machines that have further settings.
     pub(super) fn with_machines(n_ams: usize, settings: &str) -> World {
         let ground = Ground {
@@ -324,7 +333,8 @@ impl World {
             let nodes = self.sandbox.xav(&["nodes", "--grid", &eve, "--json"]);
             let nodes: Value = serde_json::from_str(&nodes.stdout).ok()?;
             let nodes = nodes.as_array()?.iter();
-            let n_ready = nodes.filter(|node| node["state"] == "ready").count();
+            let is_there = |node: &&Value| node["state"] == "ready" || node["state"] == "closed";
+            let n_ready = nodes.filter(is_there).count();
             (n_ready == self.ams.len()).then_some(())
         });
     }

@@ -14,6 +14,8 @@ use crate::known::Known;
 pub(super) struct Slots {
     slots: BTreeMap<usize, u32>,
     numbers: BTreeMap<ResourceId, usize>,
+    /// The machines that are forgotten, by the numbers that they have again when they come back.
+    forgotten: BTreeMap<ResourceId, usize>,
     /// Claims that were granted: group, process and number.
     claims: BTreeSet<(GroupId, ProcessId, u32)>,
 }
@@ -30,12 +32,23 @@ impl Slots {
             Event::Epoch(_) => {}
             Event::Named { resource, name } => {
                 let machine = name.trim_start_matches('m').parse().unwrap_or_default();
-                if self.numbers.values().any(|&other| other == machine) {
+                let before = self.forgotten.remove(&resource.of(group));
+                if before.is_some_and(|before| before != machine) {
+                    return Err(format!("{name} gets the number of a forgotten machine"));
+                }
+                let mut others = self.numbers.values().chain(self.forgotten.values());
+                if others.any(|&other| other == machine) {
                     return Err(format!("machine {name} gets a second number, {resource}"));
                 }
                 if self.numbers.insert(resource.of(group), machine).is_some() {
                     return Err(format!("a second machine gets the number {resource}"));
                 }
+            }
+            Event::Forgotten { resource } => {
+                let resource = resource.of(group);
+                let machine = self.numbers.remove(&resource);
+                self.forgotten
+                    .extend(machine.map(|machine| (resource, machine)));
             }
             Event::Granted {
                 process,

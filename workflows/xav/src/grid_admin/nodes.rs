@@ -1,5 +1,6 @@
 //! `xav nodes`, `xav drain`, `xav undrain`: the machines of a grid.
 
+use model::Span;
 use serde_json::json;
 use shell::clock;
 use wire::admin::{Load, Node, Request, Response, Warning};
@@ -153,6 +154,18 @@ fn state(node: &Node) -> (&'static str, Option<&str>) {
     }
 }
 
+/// When a silent machine is forgotten, or why it is not.
+fn forgotten(node: &Node) -> Option<String> {
+    node.suspect.as_ref()?;
+    match node.forgotten_in {
+        Some(left) => Some(format!(
+            "it is forgotten in {left} if it does not come back"
+        )),
+        None if node.holders.is_empty() => None,
+        None => Some("it is not forgotten while processes have slots or files there".to_owned()),
+    }
+}
+
 fn free(node: &Node) -> u32 {
     match state(node) {
         ("ready", _) => node.slots.saturating_sub(node.held),
@@ -187,7 +200,11 @@ fn table(nodes: &[Node]) -> String {
             node.program.clone().unwrap_or_else(|| "-".to_owned()),
             format!("{} ago", text::span(now.since(node.seen))),
             given_labels(node),
-            why.unwrap_or_default().to_owned(),
+            [why.map(str::to_owned), forgotten(node)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("; "),
         ]
     });
     let head = head.map(str::to_owned).to_vec();
@@ -272,6 +289,7 @@ fn document(node: &Node) -> serde_json::Value {
         })).collect::<Vec<_>>(),
         "is_drained": node.is_drained,
         "seen": text::moment_for_programs(node.seen),
+        "forgotten_in_seconds": node.forgotten_in.map(Span::seconds),
         "version": node.program,
         "certificate_until": node.certificate_until.map(text::moment_for_programs),
         "load": node.load.as_ref().map(|load| json!({

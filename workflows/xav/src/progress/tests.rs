@@ -1,9 +1,9 @@
 use model::{ActivityId, ResourceId};
-use wire::client::{Phase, Running, Totals};
+use wire::client::{InBackoff, Phase, RunAgain, RunAgainCause, Running, Totals};
 
 use super::*;
 
-const FILE: &str = "\
+pub(super) const FILE: &str = "\
 xavantes: 1
 name: primes
 body:
@@ -12,7 +12,7 @@ body:
     - { activity: merge, run: [b] }
 ";
 
-fn progress(n_running: u32) -> Progress {
+pub(super) fn progress(n_running: u32) -> Progress {
     let one = |id: u32, since: u64| Running {
         activity: ActivityId(id),
         number: 1,
@@ -43,6 +43,9 @@ fn progress(n_running: u32) -> Progress {
         left_p90: None,
         rescheduled: None,
         n_rescheduled: 0,
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: None,
     }
 }
 
@@ -64,5 +67,127 @@ fn a_line_tells_how_far_it_is_and_what_runs_the_longest_first() {
     assert_eq!(
         line(&waiting, &definition, Wall(3_000_000)),
         "3 of 13 completed, waits for a machine with 8 cores"
+    );
+}
+
+#[test]
+fn a_line_tells_what_waits_before_another_attempt() {
+    let definition = language::compile("primes.yaml", FILE.as_bytes())
+        .unwrap()
+        .definition;
+    let mut waiting = Progress {
+        running: Vec::new(),
+        left: None,
+        backoff: Some(InBackoff {
+            n: 2,
+            activity: ActivityId(1),
+            name: None,
+            until: Wall(11_000_000),
+        }),
+        ..progress(0)
+    };
+    assert_eq!(
+        line(&waiting, &definition, Wall(3_000_000)),
+        "3 of 13 completed, 2 wait before another attempt (range in 8.0s)"
+    );
+    waiting.backoff = waiting.backoff.map(|one| InBackoff { n: 1, ..one });
+    assert_eq!(
+        line(&waiting, &definition, Wall(3_000_000)),
+        "3 of 13 completed, 1 waits before another attempt (range in 8.0s)"
+    );
+}
+
+fn failed(n_failed: u32) -> RunAgain {
+    RunAgain {
+        activity: ActivityId(1),
+        name: None,
+        cause: RunAgainCause::Failed {
+            fault: "exit-code".to_owned(),
+            exit_code: Some(3),
+            n_failed,
+            most: 40,
+            next: Wall(11_000_000),
+        },
+    }
+}
+
+/// A report of so many since the manager started, the last of them listed.
+fn again(n: u32, n_listed: u32) -> Progress {
+    Progress {
+        run_again: (n - n_listed + 1..=n).map(failed).collect(),
+        n_run_again: u64::from(n),
+        ..progress(0)
+    }
+}
+
+#[test]
+fn each_activity_that_runs_again_is_told_once_with_its_cause() {
+    let definition = language::compile("primes.yaml", FILE.as_bytes())
+        .unwrap()
+        .definition;
+    let mut told = RunAgains::default();
+    let now = Wall(2_000_000);
+    let mut take = |progress: &Progress| told.take(progress, &definition, now);
+    assert_eq!(
+        take(&again(1, 1)),
+        "range failed (exit code 3) in attempt 1 of 40; the next one begins in 9.0s\n"
+    );
+    assert_eq!(take(&again(1, 1)), "");
+    let mut others = again(2, 2);
+    others.run_again[1].cause = RunAgainCause::Lost {
+        machine: "m1".to_owned(),
+    };
+    assert_eq!(
+        take(&others),
+        "range was lost with m1 or the executor there; it runs again\n"
+    );
+    others.n_run_again = 3;
+    others.run_again.push(RunAgain {
+        activity: ActivityId(40),
+        name: Some("align.17".to_owned()),
+        cause: RunAgainCause::FilesGone {
+            machine: "m2".to_owned(),
+        },
+    });
+    assert_eq!(
+        take(&others),
+        "align.17 runs again: files that it made are gone, and m2 needs them\n"
+    );
+    // The manager was started again, and counts from one.
+    assert!(take(&again(1, 1)).starts_with("range failed"));
+    let RunAgainCause::Failed { fault, .. } = &mut others.run_again[0].cause else {
+        panic!("{others:?}");
+    };
+    *fault = "time-limit".to_owned();
+    others.n_run_again = 2;
+    others.run_again.truncate(1);
+    assert_eq!(
+        told.take(&others, &definition, Wall(12_000_000)),
+        "range failed (time-limit) in attempt 2 of 40; the next one begins now\n"
+    );
+}
+
+#[test]
+fn many_that_run_again_are_folded_into_a_line() {
+    let definition = language::compile("primes.yaml", FILE.as_bytes())
+        .unwrap()
+        .definition;
+    let mut told = RunAgains::default();
+    let seconds = |seconds: u64| Wall(seconds * 1_000_000);
+    let first = told.take(&again(100, 16), &definition, seconds(20));
+    assert_eq!(first.lines().count(), 8, "{first}");
+    assert_eq!(told.take(&again(103, 3), &definition, seconds(21)), "");
+    assert_eq!(told.wait(seconds(29)), "");
+    // 84 that are not listed, 8 of the first report, and all of the second.
+    assert_eq!(
+        told.wait(seconds(30)),
+        "95 activities run again, beside those\n"
+    );
+    assert_eq!(told.end(), "");
+    // Others have lines of their own from then on.
+    let next = told.take(&again(104, 1), &definition, seconds(31));
+    assert!(
+        next.starts_with("range failed (exit code 3) in attempt 104"),
+        "{next}"
     );
 }

@@ -1,14 +1,16 @@
 use history::{Counted, Key, Observed, Seen, SizeClass};
 use model::{
-    Draft, Entry, Expression, Generation, NodeId, NodeKind, Plan, Repeat, ResourceId, Test, Wall,
-    Work,
+    Bytes, Draft, Entry, Expression, Fault, FaultName, Generation, GraphNode, NodeId, NodeKind,
+    Plan, Repeat, ResourceId, Test, Wall, Work,
 };
+use wire::attempt::End;
 
 use super::*;
 use crate::Config;
-use crate::record::{Event, Planned as PlannedEvent};
+use crate::enact::judge::judge;
+use crate::record::{Event, Planned as PlannedEvent, Verdict};
 use crate::tests::bench::{controller, draft, leaf};
-use crate::tests::paper::{Bench, ID};
+use crate::tests::paper::{Bench, ID, attempt, outcome};
 
 fn plan(entries: &[(f64, f64, f64)]) -> Vec<Planned> {
     let planned = entries.iter().map(|&(start, length, done)| Planned {
@@ -221,4 +223,73 @@ fn a_process_too_large_to_be_looked_through_has_a_p90_as_one_at_the_bound_has() 
     let looked_up = LOOKED_UP_FOR.0 * LOOKED_UP_MAX as u64;
     assert_eq!(serves_for(beyond.process()), Span(looked_up));
     assert_eq!(beyond.process().id(), ID);
+}
+
+#[test]
+fn what_waits_before_another_attempt_counts_with_the_longest_chain_after_it() {
+    // 1 -> 2 -> 3, and 4 beside them.
+    let seconds = [1.0, 2.0, 4.0, 100.0];
+    let node = |activity: u32| GraphNode {
+        activity: Some(ActivityId(activity)),
+        work: Work::default(),
+        cores: 1,
+    };
+    let gate = GraphNode {
+        activity: None,
+        cores: 0,
+        ..node(0)
+    };
+    let nodes = [node(0), node(1), gate, node(2), node(3)];
+    let edges = [(0, 1), (0, 2), (1, 2), (2, 3)].map(|(from, to)| (from, to, Bytes::ZERO));
+    let graph = ActivityGraph::new(nodes, edges).unwrap();
+    let chains = chains(&graph, |activity| seconds[activity.0 as usize]);
+    let expected = [(0, 7.0), (1, 6.0), (2, 4.0), (3, 100.0)];
+    let expected = expected.map(|(activity, chain)| (ActivityId(activity), chain));
+    assert_eq!(chains, BTreeMap::from(expected));
+    let waiting = Waiting {
+        before: 9.0,
+        after: 6.0,
+    };
+    assert_eq!(Waiting::or_working(Some(waiting), 14.0), waiting);
+    let working = |after| Waiting { before: 0.0, after };
+    assert_eq!(Waiting::or_working(Some(waiting), 16.0), working(16.0));
+    assert_eq!(Waiting::or_working(None, 3.0), working(3.0));
+    // The wait is the same in each run.
+    assert_eq!(
+        Left::of(waiting, Some(0.5)),
+        Left {
+            median: Some(Span::from_secs(15)),
+            p90: Some(Span::from_secs(18)),
+        }
+    );
+}
+
+#[test]
+fn a_backoff_counts_by_the_plan_and_in_a_process_too_large_for_that() {
+    let mut bench = planned(8);
+    let failing = ActivityId(8);
+    let until = |bench: &Bench| bench.now.wall + Span::from_secs(60);
+    let (before, _) = counted(&bench);
+    assert!(before < 10.0, "{before}");
+    let at = until(&bench);
+    fail(&mut bench, failing, at);
+    let (median, p90) = counted(&bench);
+    // Two seconds of work come after it.
+    assert!((median - 62.0).abs() < 0.1, "{median}");
+    assert!(p90 > 62.5 && p90 < 65.0, "{p90}");
+    let by_draft = by_draft(bench.process(), &bench.shared.history, bench.now.wall);
+    assert_eq!(by_draft.median, Some(Span::from_secs(60)));
+}
+
+/// Records that an activity has failed, and is tried again then.
+fn fail(bench: &mut Bench, activity: ActivityId, at: Wall) {
+    bench.record(Event::Sent(
+        vec![(activity, 1, ResourceId::local(3))],
+        Vec::new(),
+    ));
+    let failed = outcome(attempt(activity.0, 1), End::Stopped);
+    let mut ended = judge(bench.process(), bench.now, failed, None);
+    let fault = Box::new(Fault::new(FaultName::ExitCode, "no"));
+    ended.verdict = Verdict::Retry { at, fault };
+    bench.record(Event::Ended(Box::new(ended)));
 }

@@ -94,6 +94,7 @@ impl Bench {
                     epoch: Epoch(1),
                     resources,
                     leaving: Vec::new(),
+                    unavailable: self.unavailable.clone(),
                     is_shared: false,
                     n_revoked: 0,
                     owners: None,

@@ -284,6 +284,7 @@ impl World {
             epoch: Epoch(1),
             resources: vec![offered],
             leaving: Vec::new(),
+            unavailable: Vec::new(),
             is_shared: false,
             n_revoked: 0,
             owners: None,

@@ -352,6 +352,7 @@ impl Stage {
             epoch: Epoch(1),
             resources: self.machines.iter().copied().map(offered).collect(),
             leaving: self.leaving.clone(),
+            unavailable: Vec::new(),
             is_shared: false,
             n_revoked: 0,
             owners: None,
