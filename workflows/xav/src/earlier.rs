@@ -55,6 +55,12 @@ impl Earlier {
                 }
             }
         }
+        // Whoever forgets a run wants nothing of it any more, also where its outcomes have no files.
+        let mut known: BTreeMap<ProcessId, bool> = BTreeMap::new();
+        outcomes.retain(|outcome: &SharedOutcome| {
+            let holder = outcome.holder;
+            *known.entry(holder).or_insert_with(|| is_there(holder))
+        });
         Earlier { file, outcomes }
     }
 
@@ -99,13 +105,12 @@ impl Earlier {
 
 /// Removes outcomes that nobody can recall any more, where there are many. A failure hinders nothing.
 pub(crate) fn tidy() {
-    if let Some(file) = file() {
-        let is_there = |process| home::run_directory(process).is_ok_and(|path| path.exists());
-        if let Err(error) = file.compact_if_long(is_there) {
-            screen::warn(&format!(
-                "could not tidy the outcomes of earlier runs: {error}"
-            ));
-        }
+    if let Some(file) = file()
+        && let Err(error) = file.compact_if_long(is_there)
+    {
+        screen::warn(&format!(
+            "could not tidy the outcomes of earlier runs: {error}"
+        ));
     }
 }
 
@@ -123,6 +128,11 @@ fn setting() -> String {
     let variables = variables.filter(|(name, _)| !PASSING.contains(&name.as_str()));
     parts.extend(variables.map(|(name, value)| format!("{name}={value}")));
     parts.join("\0")
+}
+
+/// True if a process has its state directory.
+fn is_there(process: ProcessId) -> bool {
+    home::run_directory(process).is_ok_and(|path| path.exists())
 }
 
 /// True if a state directory is one of those that runs make for themselves.
