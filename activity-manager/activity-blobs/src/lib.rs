@@ -17,6 +17,7 @@ mod adopt;
 mod arrive;
 mod beneath;
 mod collect;
+mod elsewhere;
 mod evict;
 mod flush;
 mod identify;

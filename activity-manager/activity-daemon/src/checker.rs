@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +39,9 @@ pub(crate) struct ToCheck {
     /// Other machines that have the files.
     pub(crate) sources: Vec<Holder>,
 }
+
+/// Names the stores of other state directories that may have a file or directory, the likeliest first.
+pub type Elsewhere = Arc<dyn Fn(Artifact) -> Vec<PathBuf> + Send + Sync>;
 
 /// The checker's thread. Dropping it ends the thread.
 pub(crate) struct Checker {
@@ -77,6 +81,7 @@ impl Checker {
         blobs: &Store,
         inbox: &Inbox<Input>,
         fetch: Option<ToFetch>,
+        elsewhere: Option<Elsewhere>,
     ) -> io::Result<Checker> {
         let (queue, questions) = sync_channel(WAITING_MAX);
         let waiting = Waiting::default();
@@ -85,6 +90,7 @@ impl Checker {
             blobs: blobs.clone(),
             inbox: inbox.clone(),
             fetch,
+            elsewhere,
             waiting: waiting.clone(),
             is_closing: Arc::clone(&is_closing),
         };
@@ -127,6 +133,7 @@ struct Work {
     blobs: Store,
     inbox: Inbox<Input>,
     fetch: Option<ToFetch>,
+    elsewhere: Option<Elsewhere>,
     waiting: Waiting,
     is_closing: Arc<AtomicBool>,
 }
@@ -177,10 +184,20 @@ impl Work {
         }
     }
 
-    /// Returns true if an artifact is here unchanged, or was fetched from another machine.
+    /// Returns true if an artifact is here unchanged, or was taken from another store or machine.
     fn is_sound(&self, artifact: Artifact, sources: &[Holder]) -> Result<bool, ReadError> {
         if self.is_here(artifact)? {
             return Ok(true);
+        }
+        let stores = self.elsewhere.as_ref().map(|elsewhere| elsewhere(artifact));
+        for store in stores.unwrap_or_default() {
+            match self.blobs.take_from(&store, artifact) {
+                Ok(true) if self.is_here(artifact)? => return Ok(true),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, store = %store.display(), "a file is not taken from another store");
+                }
+            }
         }
         let Some(fetch) = &self.fetch else {
             return Ok(false);

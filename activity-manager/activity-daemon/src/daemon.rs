@@ -25,7 +25,7 @@ use wire::executor::{Captured, Containment};
 use wire::resource::{FromResource, ToResource};
 
 use crate::access::Gate;
-use crate::checker::Checker;
+use crate::checker::{Checker, Elsewhere};
 use crate::directories::{Directories, DirectoriesError, Untouched, environments_directory};
 use crate::effects::Handler;
 use crate::eviction::Pins;
@@ -75,6 +75,9 @@ pub struct Config {
     pub limits: Limits,
     /// A blob store shared with others in this program; none for its own.
     pub blobs: Option<Store>,
+    /// The stores of other state directories, from which files of recalled outcomes are taken; none where
+    /// there are no such outcomes.
+    pub elsewhere: Option<Elsewhere>,
     /// The directory of the environments that are made of files, which others may share; none for its
     /// own.
     pub environments: Option<PathBuf>,
@@ -365,7 +368,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         intermediates,
         users: whose,
         retention: retention.transpose().map_err(StartError::Thread)?,
-        checker: Checker::start(&blobs, &inbox, others.fetch.clone())
+        checker: Checker::start(&blobs, &inbox, others.fetch.clone(), config.elsewhere)
             .map_err(StartError::Thread)?,
         gate,
         sweeper: Sweeper::start(places.root()).map_err(StartError::Thread)?,

@@ -35,6 +35,7 @@ mod workers;
 
 pub use access::Gate;
 pub use activity_executor::{Account, AccountError, Accounts, ContainmentChoice, IoClass, Limits};
+pub use checker::Elsewhere;
 pub use daemon::{
     AddFilesError, Commands, Config, Handle, MachineProfile, StartError, Transfers, open_log, start,
 };

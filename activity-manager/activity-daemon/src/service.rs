@@ -277,6 +277,7 @@ impl program::Service for Service {
             containment: settings.containment,
             limits: settings.commands.limits(slots, cores()),
             blobs: Some(blobs),
+            elsewhere: None,
             environments: None,
             inputs: settings.files.inputs,
             quotas: Some(settings.files.quotas(&place.directory)?),

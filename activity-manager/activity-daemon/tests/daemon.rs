@@ -231,6 +231,7 @@ impl Bench {
             limits: activity_daemon::Limits::default(),
             accounts: Accounts::default(),
             blobs: None,
+            elsewhere: None,
             environments: None,
             inputs: Placement::Copy,
             quotas: None,

@@ -6,6 +6,7 @@
 //! execution has no cycle, and each reader of an output runs after its producer.
 
 mod activity;
+mod caching;
 mod check;
 mod environment;
 mod for_each;
@@ -31,6 +32,7 @@ use minicbor::{Decode, Encode};
 pub use self::activity::{
     Activity, Capture, Command, Parse, Produced, Retry, RetryOn, Source, Staged, Stdin,
 };
+pub use self::caching::Caching;
 pub use self::check::{Race, is_process_name};
 pub use self::environment::{
     Activation, CAPABLE, Capability, Container, Environment, is_variable_name,

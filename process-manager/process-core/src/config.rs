@@ -45,4 +45,6 @@ pub struct Config {
     /// Activities of ended iterations of one loop of which everything is kept; some thousand where nothing is
     /// said. Of more, no more is known than that they have ended.
     pub kept_activities: Option<u32>,
+    /// True if outcomes of activities are kept for later runs ([`crate::Effect::Share`]).
+    pub shares_outcomes: bool,
 }

@@ -9,6 +9,7 @@ pub(crate) mod expand;
 pub(crate) mod judge;
 pub(crate) mod lengths;
 pub(crate) mod message;
+mod outside;
 pub(crate) mod problem;
 pub(crate) mod recompute;
 pub(crate) mod reuse;

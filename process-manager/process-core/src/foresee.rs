@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expression::Programs;
 use model::{
-    ActivityId, AttemptId, Bytes, GroupId, Hash, NodeId, Now, ProcessId, ResourceId, Span, Value,
-    Wall,
+    ActivityId, AttemptId, Bytes, Caching, GroupId, Hash, NodeId, Now, ProcessId, ResourceId, Span,
+    Value, Wall,
 };
 use wire::client::{Answer, Forecast, Foresight, Recall};
 
@@ -23,12 +23,14 @@ use crate::clients::expansions;
 use crate::enact::compare::compared;
 use crate::enact::decide::{assignments, decide_one};
 use crate::enact::evaluate::Evaluator;
-use crate::enact::reuse::{memo_of, stands};
+use crate::enact::reuse::{Decided, decided, stands};
 use crate::lookup::recorded::{BaseIndex, Recorded};
+use crate::lookup::shared::SharedOutcomes;
 use crate::parts::Parts;
 use crate::process::Process;
 use crate::process::folding::KEPT;
 use crate::record::{ActivityPhase, CacheKey, Event, Founded, Phase, Reused};
+use crate::shared_outcome::SharedOutcome;
 use crate::step::Step;
 use crate::submission::Submission;
 use crate::tree::Decision;
@@ -45,11 +47,12 @@ const DECISIONS_A_STEP: u64 = 16;
 /// Answers whether the files of a recorded outcome are there.
 type HasFiles<'a> = &'a mut dyn FnMut(&Reused) -> bool;
 
-/// The forecast of a submission, with the recorded outcomes of these processes. `has_files` says whether the
-/// files of an outcome are there.
+/// The forecast of a submission, with the recorded outcomes of these processes and those of earlier runs.
+/// `has_files` says whether the files of an outcome are there.
 pub fn foresee<'a>(
     submission: Submission,
     processes: impl Iterator<Item = &'a Process>,
+    earlier: Vec<SharedOutcome>,
     has_files: HasFiles<'_>,
 ) -> Answer {
     let founded = match submission.checked {
@@ -69,7 +72,9 @@ pub fn foresee<'a>(
         false => Recorded::default(),
     };
     let known = |id| processes.get(&id).copied();
-    let sources = Sources::new(&bases, &recorded, &known);
+    let mut shared = SharedOutcomes::default();
+    shared.take(earlier);
+    let sources = Sources::new(&bases, (&recorded, &shared), &known);
     follow(&founded, &sources, has_files, STEPS_OFFLINE_MAX)
 }
 
@@ -87,8 +92,8 @@ pub fn foresee_resumed(
     };
     // Its own outcomes come first.
     let bases: Vec<&Process> = std::iter::once(process).chain(base).collect();
-    let (recorded, known) = (Recorded::default(), |_| None);
-    let sources = Sources::new(&bases, &recorded, &known);
+    let (recorded, shared) = (Recorded::default(), SharedOutcomes::default());
+    let sources = Sources::new(&bases, (&recorded, &shared), &|_| None);
     follow(&founded, &sources, has_files, STEPS_OFFLINE_MAX)
 }
 
@@ -110,7 +115,8 @@ impl Parts {
         };
         let bases: Vec<&Process> = base.into_iter().collect();
         let known = |id| step.cx.process(id);
-        let sources = Sources::new(&bases, self.cache.recorded(), &known);
+        let outcomes = (self.cache.recorded(), self.cache.shared());
+        let sources = Sources::new(&bases, outcomes, &known);
         follow(&founded, &sources, &mut |_| true, STEPS_MAX)
     }
 }
@@ -124,7 +130,10 @@ fn absent(base: ProcessId) -> Answer {
 /// True if an activity takes outcomes of any process.
 fn shares_outcomes(founded: &Founded) -> bool {
     let mut nodes = founded.draft.draft().nodes.iter();
-    nodes.any(|node| node.activity().is_some_and(|activity| activity.cache))
+    nodes.any(|node| {
+        node.activity()
+            .is_some_and(|activity| activity.cache == Caching::Always)
+    })
 }
 
 fn follow(
@@ -161,13 +170,14 @@ struct Sources<'a> {
     /// The first one first, with all of its activities by name.
     bases: Vec<(&'a Process, BaseIndex, BTreeMap<String, ActivityId>)>,
     recorded: &'a Recorded,
+    shared: &'a SharedOutcomes,
     known: &'a dyn Fn(ProcessId) -> Option<&'a Process>,
 }
 
 impl<'a> Sources<'a> {
     fn new(
         bases: &[&'a Process],
-        recorded: &'a Recorded,
+        (recorded, shared): (&'a Recorded, &'a SharedOutcomes),
         known: &'a dyn Fn(ProcessId) -> Option<&'a Process>,
     ) -> Sources<'a> {
         let bases = bases.iter().map(|&base| {
@@ -179,6 +189,7 @@ impl<'a> Sources<'a> {
         Sources {
             bases: bases.collect(),
             recorded,
+            shared,
             known,
         }
     }
@@ -188,8 +199,9 @@ impl<'a> Sources<'a> {
         &self,
         process: &Process,
         activity: ActivityId,
-        cache_key: CacheKey,
+        decided: &Decided,
     ) -> Option<(Reused, bool)> {
+        let cache_key = decided.cache_key;
         let name = process.definition().name_of(activity.node());
         let of_bases = self.bases.iter().find_map(|(base, index, _)| {
             let found = [index.by_name.get(&name), index.by_key.get(&cache_key.key)];
@@ -198,13 +210,15 @@ impl<'a> Sources<'a> {
                 Some((reused, base.is_unneeded(source)))
             })
         });
-        of_bases.or_else(|| {
-            let asks = process.definition().activity_as_written(activity)?.cache;
+        let of_any = || {
+            let asks = process.definition().activity_as_written(activity)?.cache == Caching::Always;
             let (id, source) = self.recorded.get(process, cache_key.key).filter(|_| asks)?;
             let from = (self.known)(id)?;
             let reused = stands(from, source, process, activity, cache_key)?;
             Some((reused, from.is_unneeded(source)))
-        })
+        };
+        let of_earlier = || Some((self.shared.find(process, activity, decided)?, false));
+        of_bases.or_else(of_any).or_else(of_earlier)
     }
 
     /// The reason why no recorded outcome stands.
@@ -352,19 +366,21 @@ impl Paper<'_, '_> {
             return false;
         }
         let mut evaluator = Evaluator::new(&mut self.programs);
-        let cache_key = memo_of(&self.process, activity, &mut evaluator);
+        let decided = decided(&self.process, activity, &mut evaluator);
         let n_steps = ATTEMPT_STEPS + evaluator.meter.steps();
         self.take(n_steps);
-        let Some(cache_key) = cache_key else {
+        let Some(decided) = decided else {
             // It is sent and faults, or an input of it is missing.
             self.forecasts
                 .insert(activity, Forecast::Runs(Recall::Nothing));
             return false;
         };
-        let found = self.sources.find(&self.process, activity, cache_key);
+        let found = self.sources.find(&self.process, activity, &decided);
         let forecast = match found {
             None => {
-                let reason = self.sources.reason(&self.process, activity, &cache_key);
+                let reason = self
+                    .sources
+                    .reason(&self.process, activity, &decided.cache_key);
                 Forecast::Runs(reason)
             }
             Some((reused, is_discarded)) => {

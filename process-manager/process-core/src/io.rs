@@ -8,6 +8,7 @@ use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
 
 use crate::deed::Deed;
+use crate::shared_outcome::{SharedOutcome, ToShare};
 use crate::submission::{Caller, ClientId, Submission};
 use crate::tally::Measured;
 
@@ -45,6 +46,9 @@ pub enum Input {
     /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
     /// they are for.
     Known(Vec<(Key, Record)>),
+    /// Outcomes of earlier runs that [`Effect::Share`] has kept, the newest last; before the processes that may
+    /// recall them.
+    Recalled(Vec<SharedOutcome>),
     /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
     HistoryForgotten(ForgetRequest, Result<(), String>),
     /// Asks for metrics: [`Effect::Measured`].
@@ -104,6 +108,7 @@ impl Input {
             | Input::Planned(_)
             | Input::Room(_)
             | Input::Known(_)
+            | Input::Recalled(_)
             | Input::HistoryForgotten(..)
             | Input::Measure => Lane::Peers,
         }
@@ -147,6 +152,8 @@ pub enum Effect {
     Foreign(GroupId, ResourceId),
     /// Keep what an attempt has taken, in any way: nothing depends on it.
     Keep(Box<Remembered>),
+    /// Keep the outcome of an activity for later runs, in any way: nothing depends on it.
+    Share(Box<ToShare>),
     /// Forget what [`Effect::Keep`] has kept under these names. Where a client has asked for it, it is told by
     /// [`Input::HistoryForgotten`] when that and all that was to be forgotten before is durable.
     Forget(Vec<Key>, Option<ForgetRequest>),

@@ -114,6 +114,9 @@ pub const REPLANS_MAX: u32 = 3;
 /// Recorded outcomes in the cache index of all processes, each about a hundred bytes; the oldest go
 /// first.
 pub const RECORDED_MAX: usize = 200_000;
+/// Different words of a command whose outcome is kept for later runs: each may name a program, and is looked
+/// for in some ten directories.
+pub const PROGRAM_WORDS_MAX: usize = 4_096;
 /// Clients that wait for output of an attempt: each answer is some hundred KiB.
 pub const TAILS_MAX: usize = 64;
 /// The time for which they wait for its machine.

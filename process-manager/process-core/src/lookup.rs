@@ -8,25 +8,31 @@
 //! the files of a hit checked, and records that its outcome stands.
 
 pub(crate) mod recorded;
+pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, ProcessId, ResourceId};
+use model::{ActivityId, Caching, ProcessId, ResourceId};
 
 use crate::budget::{ATTEMPT_STEPS, Slice};
 use crate::enact::evaluate::Evaluator;
-use crate::enact::reuse::{memo_of, stands};
+use crate::enact::reuse::{decided, stands};
+use crate::io::Effect;
 use crate::record::{ActivityPhase, Phase, Reused};
+use crate::shared_outcome::{SharedOutcome, ToShare};
 use crate::step::Step;
 
 use self::recorded::{BaseIndex, Recorded};
+use self::shared::SharedOutcomes;
 
 /// Recorded outcomes that may stand for activities.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     recorded: Recorded,
+    /// Those of earlier runs, which are in other state directories.
+    shared: SharedOutcomes,
     /// Processes that have not given back all their slots.
     open: BTreeMap<ProcessId, Open>,
 }
@@ -51,6 +57,16 @@ impl Cache {
         &self.recorded
     }
 
+    /// The outcomes of earlier runs.
+    pub(crate) fn shared(&self) -> &SharedOutcomes {
+        &self.shared
+    }
+
+    /// Takes in the outcomes of earlier runs.
+    pub(crate) fn recall(&mut self, outcomes: Vec<SharedOutcome>) {
+        self.shared.take(outcomes);
+    }
+
     /// Takes up a process that was founded in this epoch or an earlier one.
     pub(crate) fn begin(&mut self, step: &Step<'_>, id: ProcessId) {
         let known = step.cx.process(id);
@@ -70,12 +86,18 @@ impl Cache {
         self.recorded.forget(ids);
     }
 
-    /// Adds the outcome of a completed activity to the cache index.
-    pub(crate) fn remember(&mut self, step: &Step<'_>, id: ProcessId, activity: ActivityId) {
-        if let Some(known) = step.cx.process(id)
-            && let Some(cache_key) = known.details(activity).cache_key
-        {
+    /// Adds the outcome of a completed activity to the cache index, and has it kept for later runs where
+    /// that is wanted.
+    pub(crate) fn remember(&mut self, step: &mut Step<'_>, id: ProcessId, activity: ActivityId) {
+        let Some(known) = step.cx.process(id) else {
+            return;
+        };
+        if let Some(cache_key) = known.details(activity).cache_key {
             self.recorded.insert(cache_key.key, known, activity);
+        }
+        let shares = step.config.shares_outcomes;
+        if let Some(shared) = shares.then(|| ToShare::of(known, activity)).flatten() {
+            step.cx.effect(Effect::Share(Box::new(shared)));
         }
     }
 
@@ -104,10 +126,17 @@ impl Cache {
         if state.phase != ActivityPhase::Ready || state.number > 0 {
             return None;
         }
+        let cache = known.definition().activity_as_written(activity)?.cache;
+        let may_be_found =
+            known.base.is_some() || cache == Caching::Always || !self.shared.is_empty();
+        if !may_be_found {
+            return None;
+        }
         let mut evaluator = Evaluator::new(step.programs);
-        let cache_key = memo_of(known, activity, &mut evaluator);
+        let decided = decided(known, activity, &mut evaluator);
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
-        let cache_key = cache_key?;
+        let decided = decided?;
+        let cache_key = decided.cache_key;
         let base = &open.base;
         let name = known.definition().name_of(activity.node());
         let based = known.base.and_then(|base| step.cx.process(base));
@@ -118,13 +147,15 @@ impl Cache {
                 let reused = stands(based?, source, known, activity, cache_key)?;
                 Some((reused, based?.is_unneeded(source)))
             });
-        of_base.or_else(|| {
-            let asks = known.definition().activity_as_written(activity)?.cache;
+        let of_any = || {
+            let asks = cache == Caching::Always;
             let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
             let from = step.cx.process(id)?;
             let reused = stands(from, source, known, activity, cache_key)?;
             Some((reused, from.is_unneeded(source)))
-        })
+        };
+        let of_earlier = || Some((self.shared.find(known, activity, &decided)?, false));
+        of_base.or_else(of_any).or_else(of_earlier)
     }
 }
 

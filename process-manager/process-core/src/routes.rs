@@ -56,6 +56,7 @@ impl Parts {
             Input::Planned(result) => self.market.on_planned(step, *result),
             Input::Room(room) => self.clients.set_room(room),
             Input::Known(known) => observe::know(step, known),
+            Input::Recalled(outcomes) => self.cache.recall(outcomes),
             Input::HistoryForgotten(request, result) => {
                 clients::history_forgotten(step, request, result);
             }

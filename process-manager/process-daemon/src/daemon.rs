@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span};
-use process_core::{Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, Submission};
+use process_core::{
+    Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, SharedOutcome, Submission,
+};
 use schedule::SchedulerKind;
 use shell::audit::Audit;
 use shell::metrics::Figures;
@@ -25,6 +27,7 @@ use crate::effects::Handler;
 use crate::figures::Board;
 use crate::history_keeper::{HistoryKeeper, HistoryPlace};
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
+use crate::outcome_file::{OutcomeFile, OutcomeKeeper};
 use crate::planner::Planner;
 
 // A process that the core accepts can be recorded: a longer event would end the manager.
@@ -57,6 +60,10 @@ pub struct Config {
     pub socket: Option<PathBuf>,
     /// The place where works of activities are kept.
     pub history: HistoryPlace,
+    /// The file that keeps outcomes of activities for later runs; none keeps none.
+    pub outcomes: Option<OutcomeFile>,
+    /// Outcomes of earlier runs that activities may recall.
+    pub earlier: Vec<SharedOutcome>,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -100,6 +107,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         keep: config.keep,
         quota: config.quota,
         limits: config.limits,
+        shares_outcomes: config.outcomes.is_some(),
         ..process_core::Config::default()
     });
     let (inbox, receiver) = shell::inbox();
@@ -115,6 +123,9 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     if !known.is_empty() {
         inbox.tell(Input::Known(known));
     }
+    if !config.earlier.is_empty() {
+        inbox.tell(Input::Recalled(config.earlier));
+    }
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();
     let board: Arc<Board> = Arc::default();
@@ -125,6 +136,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         planner: Planner::start(&inbox, &board).map_err(StartError::Thread)?,
         numbers: Arc::clone(&numbers),
         history,
+        outcomes: OutcomeKeeper::new(config.outcomes),
         board: Arc::clone(&board),
         audit: Audit::default(),
     };

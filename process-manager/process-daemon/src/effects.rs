@@ -12,6 +12,7 @@ use wire::group::ToGroup;
 use crate::figures::Board;
 use crate::history_keeper::HistoryKeeper;
 use crate::machine_numbers::MachineNumbers;
+use crate::outcome_file::OutcomeKeeper;
 use crate::planner::Planner;
 
 /// The connections and threads that carry out effects.
@@ -22,6 +23,7 @@ pub(crate) struct Handler {
     pub(crate) planner: Planner,
     pub(crate) numbers: Arc<MachineNumbers>,
     pub(crate) history: HistoryKeeper,
+    pub(crate) outcomes: OutcomeKeeper,
     pub(crate) board: Arc<Board>,
     pub(crate) audit: Audit,
 }
@@ -41,6 +43,7 @@ impl EffectHandler<ProcessManager> for Handler {
                 }
                 Effect::Plan(request) => self.planner.give(request),
                 Effect::Keep(remembered) => self.history.keep(*remembered),
+                Effect::Share(to_share) => self.outcomes.keep(*to_share),
                 Effect::Forget(keys, request) => self.history.forget(&keys, request, inputs),
                 Effect::Measured(measured) => self.board.measured(measured),
                 Effect::Done(deed) => self.tell(&deed),
@@ -68,6 +71,7 @@ impl EffectHandler<ProcessManager> for Handler {
             self.machines.next_wakeup(),
             self.groups.next_wakeup(),
             self.history.next_wakeup(),
+            self.outcomes.next_wakeup(),
         ];
         due.into_iter().flatten().min()
     }
@@ -76,6 +80,7 @@ impl EffectHandler<ProcessManager> for Handler {
         self.machines.reconnect(now);
         self.groups.reconnect(now);
         self.history.wake(now);
+        self.outcomes.wake(now);
     }
 }
 

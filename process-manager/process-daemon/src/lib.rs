@@ -10,6 +10,7 @@ mod history_file;
 mod history_keeper;
 mod machine_numbers;
 mod offline;
+mod outcome_file;
 mod planner;
 mod service;
 
@@ -17,5 +18,6 @@ pub use daemon::{Config, Handle, StartError, start};
 pub use history_file::HistoryFile;
 pub use history_keeper::HistoryPlace;
 pub use offline::{Offline, OfflineError, foresee_first};
-pub use process_core::Quota;
+pub use outcome_file::OutcomeFile;
+pub use process_core::{Quota, SharedOutcome};
 pub use service::{Service, Settings};

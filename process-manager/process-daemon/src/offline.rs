@@ -4,7 +4,7 @@ use std::path::Path;
 
 use machine::Drive;
 use model::{ActivityId, Artifact, ProcessId};
-use process_core::{Held, Process, ProcessManager, State, Stream, Submission};
+use process_core::{Held, Process, ProcessManager, SharedOutcome, State, Stream, Submission};
 use thiserror::Error;
 use wire::client::{Answer, Request, Status, Submit, Summary};
 
@@ -16,21 +16,27 @@ pub struct Offline {
     drive: Drive<ProcessManager>,
 }
 
-/// The forecast of the first process of a manager, as an answer to a client.
-pub fn foresee_first(submit: Submit) -> Answer {
-    foresee(submit, std::iter::empty(), &mut |_| true)
+/// The forecast of the first process of a manager, as an answer to a client. `earlier` are outcomes of earlier
+/// runs, and `has_file` says whether a file or directory of these is there.
+pub fn foresee_first(
+    submit: Submit,
+    earlier: Vec<SharedOutcome>,
+    has_file: &mut dyn FnMut(Artifact) -> bool,
+) -> Answer {
+    foresee(submit, std::iter::empty(), earlier, has_file)
 }
 
 /// The forecast of a process that would be submitted now, beside these.
 fn foresee<'a>(
     mut submit: Submit,
     processes: impl Iterator<Item = &'a Process>,
+    earlier: Vec<SharedOutcome>,
     has_file: &mut dyn FnMut(Artifact) -> bool,
 ) -> Answer {
     match std::mem::take(&mut submit.draft).check() {
         Ok(definition) => {
             let submission = Submission::local(definition, submit);
-            process_core::foresee(submission, processes, &mut |reused| {
+            process_core::foresee(submission, processes, earlier, &mut |reused| {
                 reused.outputs.iter().all(|&output| has_file(output))
             })
         }
@@ -151,7 +157,7 @@ impl Offline {
     pub fn foresee(&self, submit: Submit, has_file: &mut dyn FnMut(Artifact) -> bool) -> Answer {
         let processes = self.drive.states().iter();
         let processes = processes.filter_map(|(_, state)| state.process());
-        foresee(submit, processes, has_file)
+        foresee(submit, processes, Vec::new(), has_file)
     }
 
     /// The forecast of a process that would be resumed now, as an answer to a client.

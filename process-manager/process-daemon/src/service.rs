@@ -171,6 +171,8 @@ impl program::Service for Service {
             limits,
             reserve: RESERVE,
             history: HistoryPlace::Records,
+            outcomes: None,
+            earlier: Vec::new(),
             socket: Some(match socket {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,

@@ -89,6 +89,8 @@ pub mod program;
 mod publish;
 pub mod readme_grid;
 #[cfg(test)]
+mod recalled_outcomes;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod recorded_loop;

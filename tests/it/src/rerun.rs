@@ -289,25 +289,29 @@ fn an_outcome_is_recalled_across_processes() {
         .expect(0)
         .shows("slow was not run");
 
-    // Two at once: the second one says that it recalls nothing.
+    // Two at once, of which both recall, and so does one of another definition.
     fs::remove_file(sandbox.path("gate")).unwrap();
     let first = sandbox.start(&arguments);
     sandbox.wait_for_lines("log", 1);
-    let second = sandbox.start(&arguments);
-    sandbox.wait_for_lines("log", 3);
+    let other = sandbox.file("other.yaml", CACHED.replace("name: cached", "name: other"));
+    let of_other = ["run", &other, "-i", &log, "-i", &gate];
+    let second = sandbox.start(&of_other);
+    sandbox.wait_for_lines("log", 2);
     sandbox.file("gate", "");
-    first.end().expect(0);
-    let alone = second.end().expect(0);
-    alone.says("this run recalls none and shares none");
-    assert_eq!(ran(&sandbox), names(&["gate", "gate", "slow"]));
+    for run in [first, second] {
+        let recalled = run.end().expect(0);
+        recalled.says("1 ran, 1 recorded outcome stands");
+    }
+    assert_eq!(ran(&sandbox), names(&["gate", "gate"]));
     let list = sandbox.json(&["list", "--json"]);
     assert_eq!(list.as_array().map(Vec::len), Some(4));
     for process in list.as_array().unwrap() {
         let id = process["process"].as_str().unwrap();
-        sandbox.xav(&["status", id]).expect(0).shows("cached");
+        let name = process["name"].as_str().unwrap();
+        sandbox.xav(&["status", id]).expect(0).shows(name);
     }
 
-    // Another run in the same directory does not continue an interrupted one.
+    // One that was interrupted keeps nobody from recalling, and is not gone on with.
     fs::remove_file(sandbox.path("gate")).unwrap();
     let first = sandbox.start(&arguments);
     sandbox.wait_for_lines("log", 1);
@@ -316,8 +320,8 @@ fn an_outcome_is_recalled_across_processes() {
     let _ = ran(&sandbox);
     sandbox.file("gate", "");
     let alone = sandbox.xav(&arguments).expect(0);
-    alone.says("was interrupted there (xav resume ");
-    assert_eq!(ran(&sandbox), names(&["gate", "slow"]));
+    alone.says("1 ran, 1 recorded outcome stands");
+    assert_eq!(ran(&sandbox), names(&["gate"]));
 }
 
 #[test]

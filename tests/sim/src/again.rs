@@ -1,6 +1,6 @@
 //! Processes that are run again: mended, changed, or only asked for once more.
 
-use model::{ActivityId, Node, NodeKind, Template, Value, Work};
+use model::{ActivityId, Caching, Node, NodeKind, Template, Value, Work};
 use simulator::generate::Generated;
 use simulator::meaning::Term;
 use simulator::{Random, Rate};
@@ -22,7 +22,10 @@ pub(crate) fn follow(random: &mut Random, generated: Generated, all: &mut Vec<Ge
         let mut twin = again(random, &last);
         for node in &mut twin.submit.draft.nodes {
             if let NodeKind::Activity(activity) = &mut node.kind {
-                activity.cache = random.happens(Rate::percent(80));
+                activity.cache = match random.happens(Rate::percent(80)) {
+                    true => Caching::Always,
+                    false => Caching::Never,
+                };
             }
         }
         all.push(twin);

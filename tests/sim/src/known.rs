@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::Policy;
 use model::{
-    ActivityId, AttemptId, Command, Draft, FaultName, GroupId, Mono, NodeId, NodeKind,
+    ActivityId, AttemptId, Caching, Command, Draft, FaultName, GroupId, Mono, NodeId, NodeKind,
     OutputSource, ProcessId, ResourceId, Source, Span, Template,
 };
 use process_core::record::{End, Holding, Verdict};
@@ -165,7 +165,7 @@ impl Known {
             };
             let own = (process, ActivityId(index as u32));
             self.reads.entry(own).or_default();
-            if activity.at_most_once || activity.cache {
+            if activity.at_most_once || activity.cache == Caching::Always {
                 self.stays.insert(own);
             }
             let reads = |text: &Template| text.0.contains("${");

@@ -201,6 +201,11 @@ pub(crate) const PROCESS: Table = Table {
             "False: files that nobody needs any more are deleted while the process runs",
         ),
         key(
+            "cache",
+            Shape::Truth,
+            "`cache` of all activities that do not say it themselves",
+        ),
+        key(
             "on-fault",
             Shape::OnFault,
             "When an activity has faulted: `finish` what runs, `stop` it, or `continue` with all else",
@@ -314,7 +319,7 @@ pub(crate) const ACTIVITY: Table = Table {
         key(
             "cache",
             Shape::Truth,
-            "Whether what the same command made of the same inputs before, in any process, may stand for it",
+            "Whether what the same command made of the same inputs before may stand for it: `false` never, `true` also of other definitions and on grids",
         ),
         key(
             "repeatable",

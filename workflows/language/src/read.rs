@@ -46,6 +46,7 @@ pub(crate) fn definition(tree: &Tree<'_>, diagnostics: &mut Diagnostics) -> Opti
         files: HashMap::new(),
         n_common_files: 0,
         pending: Vec::new(),
+        caches: None,
         ambiguous: HashSet::new(),
         links: HashMap::new(),
         lost: Lost::default(),
@@ -81,6 +82,8 @@ struct Reader<'t, 's> {
     /// The number of those that lie in the directories of all activities.
     n_common_files: usize,
     pending: Vec<Pending>,
+    /// `cache` of all activities that do not say it.
+    caches: Option<bool>,
     /// Names that several steps have.
     ambiguous: HashSet<&'t str>,
     /// Where the links of each controller are written.

@@ -235,6 +235,8 @@ impl Sim {
                 | process_core::Effect::Foreign(..)
                 | process_core::Effect::Done(_)
                 | process_core::Effect::Measured(_) => {}
+                // Only runs of one user on one machine share outcomes.
+                process_core::Effect::Share(..) => {}
                 process_core::Effect::Keep(remembered) => {
                     let kept = self.stores.histories.entry(manager).or_default();
                     kept.insert(remembered.key, remembered.record);

@@ -12,9 +12,9 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Activity, ActivityId, Assignment, Bytes, Capture, Command, Draft, Expression, Input, Join,
-    Link, Node, NodeId, NodeKind, OnFault, Output, OutputSource, Parse, Produced, Retry, RetryOn,
-    Source, Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
+    Activity, ActivityId, Assignment, Bytes, Caching, Capture, Command, Draft, Expression, Input,
+    Join, Link, Node, NodeId, NodeKind, OnFault, Output, OutputSource, Parse, Produced, Retry,
+    RetryOn, Source, Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
 };
 use wire::client::Submit;
 
@@ -460,7 +460,7 @@ impl Maker {
             labels: Vec::new(),
             timeout,
             retry,
-            cache: false,
+            cache: Caching::Unsaid,
             repeatable,
             at_most_once,
             // Not drawn: what else a seed draws stays as it is.

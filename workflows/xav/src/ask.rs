@@ -174,7 +174,9 @@ impl Source {
                 Request::Machines => Answer::Machines(Vec::new()),
                 Request::History { .. } => Answer::History(Box::default()),
                 Request::ForgetHistory(_) => Answer::HistoryForgotten(0),
-                Request::Foresee(submit) => process_daemon::foresee_first((**submit).clone()),
+                Request::Foresee(submit) => {
+                    process_daemon::foresee_first((**submit).clone(), Vec::new(), &mut |_| true)
+                }
                 Request::List | Request::Submit(_) | Request::Cancel(_) | Request::Watch(_) => {
                     Answer::Processes(Vec::new())
                 }

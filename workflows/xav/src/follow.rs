@@ -132,6 +132,12 @@ impl Followed<'_> {
         };
         let faults = self.watched().faults(ended, definition);
         let directory = self.directory;
+        // Files that were taken from other state directories have names here that are not flushed.
+        if ended.summary.totals.reused > 0
+            && let Err(error) = self.grid.blobs().flush()
+        {
+            screen::warn(&format!("could not flush what was recalled: {error}"));
+        }
         let (failed, held) = self.grid.stop_and_hold();
         let exported = exported.map_err(|failure| export::lost(failure, self.process))?;
         if how.json {

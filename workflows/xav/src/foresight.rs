@@ -14,6 +14,7 @@ use wire::client::{Answer, Foresight, Request, Submit};
 use self::words::Shown;
 use crate::arguments::Following;
 use crate::ask::{Source, unfit};
+use crate::earlier::Earlier;
 use crate::failure::{Failure, Outcome};
 use crate::{machines, screen};
 
@@ -32,9 +33,16 @@ pub(crate) fn of_submission(
             let stores = Stores::of(directory);
             offline.foresee(submit, &mut |artifact| stores.have(artifact))
         }
-        Source::Nothing => process_daemon::foresee_first(submit),
+        Source::Nothing => process_daemon::foresee_first(submit, Vec::new(), &mut |_| true),
         Source::Live(..) | Source::Grid(_) => source.answer(Request::Foresee(Box::new(submit)))?,
     };
+    foreseen(answer)
+}
+
+/// The forecast of the first process of a state directory, which may recall outcomes of earlier runs.
+pub(crate) fn of_first(submit: Submit, earlier: &Earlier) -> Result<Foresight, Failure> {
+    let outcomes = earlier.outcomes.clone();
+    let answer = process_daemon::foresee_first(submit, outcomes, &mut earlier.has_file());
     foreseen(answer)
 }
 

@@ -14,6 +14,7 @@ use wire::client::{Answer, Request, Summary};
 
 use crate::arguments::{Following, Forget, State};
 use crate::ask::{Source, unfit};
+use crate::earlier::Earlier;
 use crate::failure::{Failure, Outcome, status};
 use crate::garbage::{self, Kept};
 use crate::grid::Grid;
@@ -343,7 +344,14 @@ fn forget_held(
     // Only a process that ended when its run was killed still has machines to give back, so where
     // nothing would run anyway all managers are started.
     let held = if is_quiet {
-        let grid = Grid::start(directory, held, Unflushed::default(), None, None, None)?;
+        let grid = Grid::start(
+            directory,
+            held,
+            Unflushed::default(),
+            None,
+            None,
+            (None, Earlier::default()),
+        )?;
         let forgotten = grid
             .client()
             .and_then(|mut client| forget_by(&mut client, processes));
@@ -376,6 +384,8 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         reserve: model::Bytes::ZERO,
         socket: None,
         history: process_daemon::HistoryPlace::Nowhere,
+        outcomes: None,
+        earlier: Vec::new(),
         failed: Box::new(|_| {}),
     });
     let manager = manager.map_err(|error| Failure::because(&error))?;

@@ -14,6 +14,7 @@ use schedule::SchedulerKind;
 use shell::{Client, Damaged, RunError, SetAside};
 use wire::client::{Answer, Submit};
 
+use crate::earlier::Earlier;
 use crate::failure::{Failure, chain};
 use crate::history;
 use crate::home;
@@ -49,14 +50,15 @@ struct Breakdown(Arc<Mutex<Option<String>>>);
 
 impl Grid {
     /// Starts everything on a state directory. What was interrupted there goes on. What is unflushed
-    /// of the directory is durable when this returns. Earlier runs of `definition` are remembered.
+    /// of the directory is durable when this returns. What activities of `definition` took in earlier
+    /// runs is remembered, and what these made may be recalled as far as it is given.
     pub(crate) fn start(
         directory: &StateDirectory,
         held: Held,
         mut unflushed: Unflushed,
         slots: Option<u32>,
         scheduler: Option<SchedulerKind>,
-        definition: Option<&Definition>,
+        (definition, earlier): (Option<&Definition>, Earlier),
     ) -> Result<Grid, Failure> {
         let path = directory.path();
         if path.to_str().is_none() {
@@ -74,6 +76,7 @@ impl Grid {
         let history = history::place(definition, &machines);
         let blobs = shared_blobs(path, &machines)?;
         let environments = shared_environments(path);
+        let elsewhere = earlier.elsewhere();
         let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
@@ -119,6 +122,7 @@ impl Grid {
                         limits: Limits::default(),
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
+                        elsewhere: elsewhere.clone(),
                         environments: environments.clone(),
                         inputs: Placement::Copy,
                         quotas: None,
@@ -143,6 +147,8 @@ impl Grid {
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
                     history,
+                    outcomes: earlier.file,
+                    earlier: earlier.outcomes,
                     failed: breakdown.teller(),
                 })
             });

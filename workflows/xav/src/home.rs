@@ -56,9 +56,9 @@ pub(crate) fn run_directory(process: ProcessId) -> Result<PathBuf, Failure> {
     Ok(runs()?.join(process.to_string()))
 }
 
-/// The state directory of processes that share cached outcomes.
-pub(crate) fn shared_directory() -> Result<PathBuf, Failure> {
-    Ok(home()?.join("shared"))
+/// The file of the outcomes of this user's embedded runs.
+pub(crate) fn outcomes() -> Result<PathBuf, Failure> {
+    Ok(home()?.join("outcomes"))
 }
 
 /// All runs that were not told where to be.
@@ -178,7 +178,6 @@ impl Scope {
                 found.names.push((process, directory));
             }
         }
-        found.open(&shared_directory()?, None);
         let newest_first = |one: &StateDirectory| std::cmp::Reverse(one.made());
         found
             .directories
@@ -343,14 +342,6 @@ pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
         )
     });
     (all, warnings)
-}
-
-/// A process of a state directory that has not ended and that no run has.
-pub(crate) fn interrupted(path: &Path) -> Option<Summary> {
-    let directory = StateDirectory::open(path).ok()?;
-    let (known, is_live) = processes(&directory).ok()?;
-    let mut all = known.processes.into_iter();
-    all.find(|one| !is_live && !one.phase.has_ended())
 }
 
 /// The processes of a state directory, and whether a run has it.

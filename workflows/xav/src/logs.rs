@@ -18,10 +18,11 @@ use crate::ask::{Source, refuse_held};
 use crate::chosen::{self, PAGE};
 use crate::failure::{Failure, Outcome};
 use crate::fault::short;
-use crate::home::Located;
+use crate::home::{self, Located};
 use crate::json::machine_of;
 use crate::location::Location;
 use crate::render::{self, FOLDED_FROM};
+use crate::state::StateDirectory;
 use crate::{grid_admin, machines, screen, text};
 
 use parts::Parts;
@@ -166,6 +167,15 @@ fn listed_first(items: &[&ActivityStatus], definition: &Definition) -> String {
     first.map_or_else(String::new, |node| definition.name_of(node))
 }
 
+/// The state directory that has the log of an attempt: that of the process that ran it, where its outcome was
+/// recalled from another one.
+fn has_log(directory: &StateDirectory, process: ProcessId, attempt: &AttemptStatus) -> PathBuf {
+    let of = attempt.attempt.process;
+    let other = home::run_directory(of).ok().filter(|_| of != process);
+    let other = other.and_then(|path| path.canonicalize().ok());
+    other.unwrap_or_else(|| directory.path().to_owned())
+}
+
 /// The attempts whose output is wanted, in the order in which they started.
 fn wanted<'a>(
     arguments: &Logs,
@@ -182,7 +192,10 @@ fn wanted<'a>(
         machine: match location {
             Location::Here(directory) => {
                 let name = machine(attempt.resource);
-                Some(machines::directory(directory.path(), &name))
+                Some(machines::directory(
+                    &has_log(directory, process, attempt),
+                    &name,
+                ))
             }
             Location::Grid(_) => None,
         },
@@ -336,8 +349,19 @@ impl Wanted<'_> {
                 held: (Vec::new(), 0),
             })));
         };
-        let opened = activity_daemon::open_log(machine, attempt, stream, log);
-        let mut reader = opened.map_err(|error| Failure::because(&error))?;
+        let mut reader = match activity_daemon::open_log(machine, attempt, stream, log) {
+            Ok(reader) => reader,
+            // An outcome stands for its activity also when the process that made it is forgotten.
+            Err(_) if attempt.process != self.of.0 => {
+                screen::tell(&format!(
+                    "(what {} wrote is gone: {}, which ran it, is forgotten)\n",
+                    self.name,
+                    short(attempt.process)
+                ));
+                return Ok(Some(Box::new(std::io::empty())));
+            }
+            Err(error) => return Err(Failure::because(&error)),
+        };
         let skipped = std::io::copy(&mut (&mut reader).take(offset), &mut std::io::sink());
         skipped.map_err(|error| self.unreadable(&error))?;
         Ok(Some(Box::new(reader)))

@@ -29,7 +29,7 @@ pub(crate) const FILE_BYTES_MAX: u64 = 16 << 20;
 const KEPT: &str = "machines.yaml";
 
 /// The manager of the machine that passes for nothing.
-const OWN: &str = "am";
+pub(crate) const OWN: &str = "am";
 
 /// In the directory of that manager, the name of its machine.
 const NAME: &str = "name";
@@ -55,6 +55,11 @@ impl LocalMachine {
         let pace = self.profile.as_ref().and_then(|one| one.pace.as_ref());
         pace.is_some_and(|pace| pace.shares().changes())
     }
+}
+
+/// True if a state directory passes for machines that a file describes.
+pub(crate) fn are_described(state: &Path) -> bool {
+    state.join(KEPT).exists()
 }
 
 /// Where the manager of a machine keeps everything.

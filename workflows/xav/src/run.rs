@@ -4,12 +4,13 @@ use std::path::Path;
 
 use journal::durable::Unflushed;
 use language::platform::PlatformFile;
-use model::{Definition, ProcessId, Span, SubmitKey};
+use model::{Caching, Definition, NodeKind, ProcessId, Span, SubmitKey};
 use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
 use crate::arguments::{self, Ending, Following, Recording, Resume, Run, Submission};
 use crate::ask::{Source, refuse_held, understood, unfit};
+use crate::earlier::Earlier;
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
@@ -20,17 +21,15 @@ use crate::location::Location;
 use crate::order::{Files, Order};
 use crate::source_file::{self, SourceFile};
 use crate::sources::Sources;
-use crate::state::{Held, StateDirectory, StateError, Use, pause};
+use crate::state::{Held, StateDirectory, StateError, Use};
 use crate::watch::Host;
 use crate::{
-    environment, fault, foresight, forget, machines, remote, render, results, screen, submit, text,
+    earlier, environment, fault, foresight, forget, machines, remote, render, results, screen,
+    submit, text,
 };
 
 /// Unfinished processes of a state directory that are named.
 const OTHERS_MAX: usize = 5;
-
-/// Attempts to open a directory that another run is creating, which takes two short steps.
-const MAKINGS_MAX: usize = 20;
 
 /// `xav run`
 pub(crate) fn run(arguments: &Run) -> Outcome {
@@ -50,8 +49,9 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     let to = arguments.to.as_deref().map(results::absolute).transpose()?;
     warn_root();
     let signals = follow::signals()?;
-    let mut taken = take(arguments, order.key, &source.definition)?;
+    let mut taken = take(arguments, order.key)?;
     taken.machines = machines;
+    taken.earlier = arguments.earlier(&source.definition);
     let directory = taken.directory.clone();
     let process = order.key.process();
     let (grid, client) = begin(taken, &order, how)?;
@@ -73,33 +73,27 @@ pub(crate) fn run(arguments: &Run) -> Outcome {
     };
     let outcome = followed.finish(client, &signals, how);
     forget::what_is_over_its_time(&arguments.state(), process, how);
+    earlier::tidy();
     outcome
 }
 
 /// The forecast of a process in the directory that it would be given.
 fn dry_run(arguments: &Run, source: &SourceFile, order: &Order<'_>) -> Outcome {
     let how = arguments.following;
-    let shared = match &arguments.state {
-        Some(path) => Some(path.clone()),
-        None if shares_outcomes(arguments, &source.definition) => {
-            let shared = home::shared_directory()?;
-            // It would be given one of its own.
-            let is_free = home::interrupted(&shared).is_none();
-            is_free.then_some(shared)
-        }
-        None => None,
-    };
-    let directory = shared.and_then(|path| StateDirectory::open(&path).ok());
+    let submit = order.identified()?;
+    let directory = arguments.state.as_deref();
+    let directory = directory.and_then(|path| StateDirectory::open(path).ok());
     let directory = directory.filter(|directory| {
         let user = directory.user();
         user.is_ok_and(|user| user.is_none())
     });
-    let submit = order.identified()?;
-    let (mut known, path) = match &directory {
-        Some(directory) => (Source::of(directory)?, Some(directory.path())),
-        None => (Source::Nothing, None),
+    let foresight = match &directory {
+        Some(directory) => {
+            let mut known = Source::of(directory)?;
+            foresight::of_submission(&mut known, submit, Some(directory.path()))?
+        }
+        None => foresight::of_first(submit, &arguments.earlier(&source.definition))?,
     };
-    let foresight = foresight::of_submission(&mut known, submit, path)?;
     foresight::show(&foresight, &source.definition, how)
 }
 
@@ -111,7 +105,25 @@ pub(crate) fn compiled(
 ) -> Result<SourceFile, Failure> {
     let mut source = source_file::compile(&submission.file, recording, is_json)?;
     source.definition = source.definition.with_policy(submission.adapting.policy);
+    if submission.no_cache {
+        source.definition = without_cache(&source.definition);
+    }
     Ok(source)
+}
+
+/// The definition without `cache: true`, of which nothing is recalled.
+fn without_cache(definition: &Definition) -> Definition {
+    let mut draft = definition.draft().clone();
+    for node in &mut draft.nodes {
+        if let NodeKind::Activity(activity) = &mut node.kind
+            && activity.cache == Caching::Always
+        {
+            activity.cache = Caching::Unsaid;
+        }
+    }
+    draft
+        .check()
+        .expect("it was checked, and what is recalled decides no rule")
 }
 
 /// The process that is to be submitted. Everything that the user may have got wrong in it is told before
@@ -153,6 +165,7 @@ pub(crate) fn begin(
         held,
         made,
         machines,
+        earlier,
     } = taken;
     let is_made = made.is_some();
     let process = order.key.process();
@@ -160,8 +173,8 @@ pub(crate) fn begin(
     let started = settled.and_then(|()| {
         let made = made.unwrap_or_default();
         let (slots, scheduler) = (following.slots, following.scheduler);
-        let definition = Some(order.definition);
-        let grid = Grid::start(&directory, held, made, slots, scheduler, definition)?;
+        let known = (Some(order.definition), earlier);
+        let grid = Grid::start(&directory, held, made, slots, scheduler, known)?;
         let submitted = grid.client().and_then(|mut client| {
             // A directory that was just made has no other processes.
             if !is_made {
@@ -195,17 +208,21 @@ pub(crate) struct Taken {
     made: Option<Unflushed>,
     /// The machines that the directory is to imitate; none leaves it as it is.
     machines: Option<PlatformFile>,
+    /// What its process has of earlier runs.
+    earlier: Earlier,
 }
 
 impl Taken {
     /// Takes a directory that is there.
     pub(crate) fn existing(directory: StateDirectory) -> Result<Taken, StateError> {
         let held = directory.hold(Use::Run)?;
+        let earlier = Earlier::nothing(directory.path());
         Ok(Taken {
             directory,
             held,
             made: None,
             machines: None,
+            earlier,
         })
     }
 
@@ -218,60 +235,32 @@ impl Taken {
             held,
             made,
             machines: None,
+            earlier: Earlier::default(),
         })
     }
 }
 
-/// The directory of a process that is run: the one that was named; one for all processes whose
-/// activities may be recalled across processes, if nobody uses it; or one of its own.
-fn take(arguments: &Run, key: SubmitKey, definition: &Definition) -> Result<Taken, Failure> {
-    if let Some(path) = &arguments.state {
-        return Taken::made(path).map_err(refused);
-    }
-    if shares_outcomes(arguments, definition) {
-        let shared = home::shared_directory()?;
-        let why_not = match home::interrupted(&shared) {
-            // It would go on with this one, which nobody has asked for.
-            Some(one) => {
-                let (name, id) = (&one.name, fault::short(one.process));
-                format!("{name} {id} was interrupted there (xav resume {id} goes on with it)")
-            }
-            None => match take_shared(&shared) {
-                Ok(taken) => {
-                    home::link(key.process(), &taken.directory);
-                    return Ok(taken);
-                }
-                Err(StateError::InUse { pid, .. }) => format!("process {pid} runs there"),
-                Err(error) => return Err(refused(error)),
-            },
-        };
-        screen::warn(&format!(
-            "the outcomes that `cache: true` shares cannot be used now: {why_not}; this run recalls none and shares none"
-        ));
-    }
-    Taken::made(&home::run_directory(key.process())?).map_err(refused)
+/// The directory of a process that is run: the one that was named, or one of its own.
+fn take(arguments: &Run, key: SubmitKey) -> Result<Taken, Failure> {
+    let path = match &arguments.state {
+        Some(path) => path.clone(),
+        None => home::run_directory(key.process())?,
+    };
+    Taken::made(&path).map_err(refused)
 }
 
-/// True if outcomes of activities are shared with other processes.
-fn shares_outcomes(arguments: &Run, definition: &Definition) -> bool {
-    let recalls = definition.activities().iter().any(|activity| {
-        definition
-            .activity(*activity)
-            .is_some_and(|activity| activity.cache)
-    });
-    // Machines that a file describes belong to one directory.
-    recalls && arguments.machines.is_none()
-}
-
-/// Takes the directory that processes share, which another run may be making just now.
-fn take_shared(path: &Path) -> Result<Taken, StateError> {
-    for _ in 0..MAKINGS_MAX {
-        match Taken::made(path) {
-            Err(StateError::Other { .. } | StateError::Io { .. }) => pause(),
-            other => return other,
+impl Run {
+    /// What its process has of earlier runs. A directory that was named and machines that are described stand
+    /// by themselves.
+    fn earlier(&self, definition: &Definition) -> Earlier {
+        if self.state.is_some() || self.machines.is_some() {
+            return Earlier::default();
+        }
+        match self.submission.no_cache {
+            false => Earlier::of(definition),
+            true => Earlier::to_come(),
         }
     }
-    Taken::made(path)
 }
 
 /// Names the processes of an earlier run that continue beside the submitted one.
@@ -412,7 +401,7 @@ pub(crate) fn start(
         unflushed,
         following.slots,
         following.scheduler,
-        definition,
+        (definition, Earlier::nothing(directory.path())),
     )
 }
 

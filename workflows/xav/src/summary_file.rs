@@ -117,7 +117,8 @@ pub(crate) fn disk_use_of(path: &Path) -> Bytes {
     }
 }
 
-/// The disk space of a directory and everything in it; none if it has too many entries to count.
+/// The disk space of a directory and everything in it, where a file that several state directories have
+/// counts for each of them by its share; none if it has too many entries to count.
 pub(crate) fn disk_use(directory: &Path) -> Option<Bytes> {
     let mut bytes = 0;
     let mut n_entries = 0;
@@ -135,9 +136,12 @@ pub(crate) fn disk_use(directory: &Path) -> Option<Bytes> {
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
-            bytes += metadata.blocks() * BLOCK_BYTES;
+            let own = metadata.blocks() * BLOCK_BYTES;
             if metadata.is_dir() {
+                bytes += own;
                 left.push(entry.path());
+            } else {
+                bytes += own / metadata.nlink().max(1);
             }
         }
     }

@@ -26,7 +26,7 @@ fn damaged_missing_and_sound_files_are_reported() {
     fs::write(path(damaged), "changed").unwrap();
     fs::remove_file(path(of_tree)).unwrap();
     let (inbox, mut receiver) = shell::inbox();
-    let checker = Checker::start(&blobs, &inbox, None).unwrap();
+    let checker = Checker::start(&blobs, &inbox, None, None).unwrap();
     let all = [
         (vec![sound], true),
         (vec![sound, damaged], false),

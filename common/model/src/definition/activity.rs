@@ -4,7 +4,7 @@ use std::fmt;
 
 use minicbor::{Decode, Encode};
 
-use super::{Activation, Template};
+use super::{Activation, Caching, Template};
 use crate::{Bytes, FaultName, NodeId, Span, Work};
 
 /// A leaf: one command line.
@@ -49,10 +49,10 @@ pub struct Activity {
     /// The ends after which it is tried again.
     #[n(12)]
     pub retry: Retry,
-    /// True if an outcome that another process recorded for the same command, environment and
+    /// Whether an outcome that another process recorded for the same command, environment and
     /// inputs may stand for it.
     #[cbor(n(13), default)]
-    pub cache: bool,
+    pub cache: Caching,
     /// True if two attempts may run at the same time, so that nobody waits for one of which nothing
     /// is heard.
     #[cbor(n(14), default)]
@@ -283,7 +283,7 @@ impl Activity {
             labels: Vec::new(),
             timeout: None,
             retry: Retry::default(),
-            cache: false,
+            cache: Caching::Unsaid,
             repeatable: false,
             at_most_once: false,
             priority: None,

@@ -76,6 +76,9 @@ fn progress(phase: Phase) -> Answer {
         rescheduled: None,
         n_rescheduled: 0,
         waiting_for: None,
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: None,
     }))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use expression::Programs;
-use model::{ActivityId, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
+use model::{ActivityId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
 use wire::client::{self, Answer, REASONS_MAX, Reason, Recall, Why};
 
 use super::Shown;
@@ -509,7 +509,7 @@ fn recall(base: Option<&Process>, process: &Process, activity: ActivityId) -> Op
     }
     let node = process.definition().node(activity.node());
     let declared = process.definition().activity_as_written(activity)?;
-    if process.base.is_none() && !declared.cache {
+    if process.base.is_none() && declared.cache != Caching::Always {
         return None;
     }
     let phase = process.activity(activity).phase;

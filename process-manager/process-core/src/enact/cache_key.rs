@@ -15,13 +15,18 @@ use crate::record::CacheKey;
 /// Variables of the environment that name the attempt: they differ from run to run.
 const OWN: [&str; 3] = [PROCESS_VARIABLE, ACTIVITY_VARIABLE, ATTEMPT_VARIABLE];
 
+/// Returns true if a variable of the environment names the attempt.
+pub(super) fn is_own(variable: &str) -> bool {
+    OWN.contains(&variable)
+}
+
 impl CacheKey {
     /// The cache key of an activity as it is sent.
     pub(crate) fn of(activity: &Activity, dispatch: &Dispatch) -> CacheKey {
         let mut environment: Vec<&(String, String)> = dispatch
             .env
             .iter()
-            .filter(|(name, _)| !OWN.contains(&name.as_str()))
+            .filter(|(name, _)| !is_own(name))
             .collect();
         environment.sort();
         let command = part(&dispatch.command);

@@ -4,8 +4,18 @@ use model::{ActivityId, AttemptId, Value};
 
 use crate::enact::evaluate::{Evaluator, admit, has_room};
 use crate::enact::message::resolve;
+use crate::enact::outside::names_outside;
 use crate::process::Process;
 use crate::record::{ActivityPhase, CacheKey, Reused};
+
+/// The deciding facts of an activity that could be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decided {
+    /// Its cache key.
+    pub(crate) cache_key: CacheKey,
+    /// True if it names no file outside of its directory, whose content the key does not tell.
+    pub(crate) is_confined: bool,
+}
 
 /// The cache key of an activity that could be sent now; none if one of its expressions faults or an
 /// input is missing.
@@ -14,16 +24,26 @@ pub(crate) fn memo_of(
     activity: ActivityId,
     evaluator: &mut Evaluator<'_>,
 ) -> Option<CacheKey> {
+    decided(process, activity, evaluator).map(|decided| decided.cache_key)
+}
+
+/// The deciding facts of an activity that could be sent now; none as [`memo_of`].
+pub(crate) fn decided(
+    process: &Process,
+    activity: ActivityId,
+    evaluator: &mut Evaluator<'_>,
+) -> Option<Decided> {
     let attempt = AttemptId {
         process: process.id(),
         activity,
         number: 1,
     };
     let dispatch = resolve(process, attempt, evaluator).ok()?;
-    Some(CacheKey::of(
-        process.definition().activity_as_written(activity)?,
-        &dispatch,
-    ))
+    let declared = process.definition().activity_as_written(activity)?;
+    Some(Decided {
+        cache_key: CacheKey::of(declared, &dispatch),
+        is_confined: !names_outside(&dispatch),
+    })
 }
 
 /// The outcome of `source` for reuse by `activity`, if it ended well, has the same cache key and is
@@ -87,14 +107,27 @@ fn writes(
     into: &Process,
     activity: ActivityId,
 ) -> Option<Vec<(u32, Value)>> {
+    let details = from.details(source);
+    admitted(
+        into,
+        activity,
+        details.captured.as_deref().unwrap_or_default(),
+    )
+}
+
+/// The variables that these values of an activity's streams are written to; none if the streams are not kept,
+/// or a variable cannot take them.
+pub(crate) fn admitted(
+    into: &Process,
+    activity: ActivityId,
+    kept: &[Value],
+) -> Option<Vec<(u32, Value)>> {
     let declared = into.definition().activity_as_written(activity)?;
     let variables: Vec<u32> = [declared.stdout, declared.stderr]
         .into_iter()
         .flatten()
         .map(|capture| capture.variable)
         .collect();
-    let details = from.details(source);
-    let kept = details.captured.as_deref().unwrap_or_default();
     if kept.len() != variables.len() {
         return None;
     }

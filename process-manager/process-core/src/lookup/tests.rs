@@ -1,6 +1,6 @@
 //! Cache lookups by themselves: outcomes of the base, and of other processes of the same owner.
 
-use model::{ActivityId, Draft, NodeKind, ProcessId, ResourceId};
+use model::{ActivityId, Caching, Draft, NodeKind, ProcessId, ResourceId};
 
 use super::Cache;
 use crate::Config;
@@ -17,7 +17,9 @@ const A: ActivityId = ActivityId(1);
 fn pair(caches: bool) -> Draft {
     let mut activities = [leaf("a"), leaf("b")];
     for node in &mut activities {
-        edit(node, |activity| activity.cache = caches);
+        edit(node, |activity| {
+            activity.cache = Caching::written(Some(caches))
+        });
     }
     let [a, b] = activities;
     draft(vec![controller(NodeKind::Sequence(ids(&[1, 2]))), a, b])
@@ -72,7 +74,7 @@ fn an_outcome_of_any_process_stands_only_where_the_activity_asks_for_it() {
         let mut bench = bench(caches);
         let mut cache = Cache::default();
         bench.id = EARLIER;
-        cache.remember(&bench.step(), EARLIER, A);
+        cache.remember(&mut bench.step(), EARLIER, A);
         bench.id = ID;
         bench.found(pair(caches));
         cache.begin(&bench.step(), ID);

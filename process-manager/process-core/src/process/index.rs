@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use model::{
-    ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, ResourceId, Span, Value, Wall,
+    Activity, ActivityId, AttemptId, Definition, Entry, NodeId, NodeKind, ResourceId, Span, Value,
+    Wall,
 };
 use wire::client::{CONTROLLERS_SHOWN_MAX, Totals};
 
@@ -185,7 +186,7 @@ impl Process {
             || self
                 .definition
                 .activity_as_written(activity)
-                .is_some_and(|activity| activity.cache);
+                .is_some_and(Activity::may_be_recalled);
         if may_be_recalled && self.activity(activity).number == 0 {
             self.index.fresh.0.push(activity);
         }

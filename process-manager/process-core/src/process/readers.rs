@@ -13,7 +13,7 @@ mod repeatable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use model::{ActivityId, NodeId, NodeKind, OutputSource, ResourceId, Source};
+use model::{ActivityId, Caching, NodeId, NodeKind, OutputSource, ResourceId, Source};
 
 use crate::process::Process;
 use crate::process::recompute::RecomputationState;
@@ -70,7 +70,7 @@ impl Process {
         let origin = self.definition.origin(maker.node());
         is_made
             && !readers.once.contains(&origin)
-            && !declared.cache
+            && declared.cache != Caching::Always
             && reading.is_none_or(|reading| reading.left.is_empty())
             && !self.is_to_be_recomputed(maker)
             && !self.is_output(maker)

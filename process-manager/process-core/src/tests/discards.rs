@@ -1,7 +1,8 @@
 //! Files that nobody needs any more are discarded.
 
 use model::{
-    ActivityId, AttemptId, Bytes, Node, OnFault, Output, OutputSource, ResourceId, SubmitKey, Test,
+    ActivityId, AttemptId, Bytes, Caching, Node, OnFault, Output, OutputSource, ResourceId,
+    SubmitKey, Test,
 };
 use wire::attempt::Outcome;
 use wire::client::Submit;
@@ -78,7 +79,9 @@ fn files_stay_where_nothing_is_said() {
 fn what_others_may_want_stays() {
     let mut draft = dropping(chain());
     edit(&mut draft.nodes[1], |activity| activity.at_most_once = true);
-    edit(&mut draft.nodes[2], |activity| activity.cache = true);
+    edit(&mut draft.nodes[2], |activity| {
+        activity.cache = Caching::Always
+    });
     let mut bench = Bench::new(well);
     bench.submit(draft);
     assert_eq!(bench.end_line(), "completed");

@@ -167,6 +167,7 @@ impl World {
             | Effect::Registered(..)
             | Effect::Foreign(..)
             | Effect::Keep(_)
+            | Effect::Share(..)
             | Effect::Forget(..)
             | Effect::Done(_)
             | Effect::Measured(_) => None,

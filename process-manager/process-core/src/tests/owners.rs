@@ -3,7 +3,7 @@
 use super::*;
 use crate::Quota;
 
-use model::{ActivityId, AttemptId, Identity, ProcessId, Role, SubmitKey};
+use model::{ActivityId, AttemptId, Caching, Identity, ProcessId, Role, SubmitKey};
 use wire::client::{Reason, Submit};
 
 const SECOND: SubmitKey = SubmitKey(78);
@@ -123,7 +123,9 @@ fn owners_outlive_a_restart() {
 #[test]
 fn outcomes_of_others_neither_stand_nor_are_told() {
     let mut draft = draft(vec![leaf("a")]);
-    edit(&mut draft.nodes[0], |activity| activity.cache = true);
+    edit(&mut draft.nodes[0], |activity| {
+        activity.cache = Caching::Always
+    });
     let mut bench = Bench::new(well);
     let (ana, ben) = (holder(Role::User, "ana"), holder(Role::User, "ben"));
     submit(&mut bench, &ana, submission(KEY, draft.clone()));

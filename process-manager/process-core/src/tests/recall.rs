@@ -1,7 +1,7 @@
 //! Recorded outcomes that stand for another run.
 
 use super::*;
-use model::{Capture, Node, Parse, SubmitKey};
+use model::{Caching, Capture, Node, Parse, SubmitKey};
 use wire::client::{Recall, Submit};
 
 use crate::budget::{ATTEMPT_STEPS, SLICE_STEPS};
@@ -209,7 +209,9 @@ fn what_was_too_long_to_keep_is_run_again() {
 fn an_activity_with_cache_takes_the_outcome_of_any_process_also_after_a_restart() {
     let cached = || {
         let mut draft = chain();
-        edit(&mut draft.nodes[1], |activity| activity.cache = true);
+        edit(&mut draft.nodes[1], |activity| {
+            activity.cache = Caching::Always
+        });
         draft
     };
     let mut bench = Bench::new(well);

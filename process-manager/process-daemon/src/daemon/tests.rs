@@ -19,6 +19,8 @@ fn begin(dir: &TempDir) -> Handle {
         keeper: None,
         socket: Some(dir.path().join("s")),
         history: HistoryPlace::Nowhere,
+        outcomes: None,
+        earlier: Vec::new(),
         failed: Box::new(|error| panic!("{error}")),
     });
     handle.unwrap()

@@ -1,7 +1,8 @@
 //! The reference on processes that can be worked out by hand.
 
 use model::{
-    Assignment, Command, Expression, Join, Link, Node, OnFault, Produced, Retry, SubmitKey, Type,
+    Assignment, Caching, Command, Expression, Join, Link, Node, OnFault, Produced, Retry,
+    SubmitKey, Type,
 };
 use model::{Staged, Template, Variable};
 use simulator::command::Behaviour;
@@ -30,7 +31,7 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
             attempts: 2,
             ..Retry::default()
         },
-        cache: false,
+        cache: Caching::Unsaid,
         repeatable: false,
         at_most_once: false,
         priority: None,

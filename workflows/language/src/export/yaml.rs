@@ -371,8 +371,8 @@ impl Writer<'_> {
         if let Some(timeout) = activity.timeout {
             line("timeout", duration(timeout));
         }
-        if activity.cache {
-            line("cache", "true".to_owned());
+        if let Some(cache) = activity.cache.choice() {
+            line("cache", cache.to_string());
         }
         if activity.repeatable {
             line("repeatable", "true".to_owned());

@@ -1,8 +1,8 @@
 //! Activities: the command and its attributes.
 
 use model::{
-    Activity, Capture, Command, NodeId, Parse, Produced, Retry, RetryOn, Span, Stdin, Template,
-    Value, Work,
+    Activity, Caching, Capture, Command, NodeId, Parse, Produced, Retry, RetryOn, Span, Stdin,
+    Template, Value, Work,
 };
 
 use super::{Fields, Pending, Reader};
@@ -77,7 +77,12 @@ impl Reader<'_, '_> {
             labels,
             timeout: fields.get("timeout").and_then(|at| self.duration(at)),
             retry,
-            cache: self.truth_of(fields.get("cache")),
+            cache: Caching::written(
+                fields
+                    .get("cache")
+                    .and_then(|at| self.truth(at))
+                    .or(self.caches),
+            ),
             repeatable,
             at_most_once,
             priority: fields.get("priority").and_then(|at| self.priority(at)),

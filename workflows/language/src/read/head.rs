@@ -77,6 +77,8 @@ impl Reader<'_, '_> {
         let keeps = keeps.and_then(|at| self.truth(at));
         // To keep them is what happens where nothing is said.
         self.draft.keep_intermediates = keeps.filter(|keeps| !keeps);
+        // What activities do not say themselves.
+        self.caches = fields.get("cache").and_then(|at| self.truth(at));
         self.draft.limits = fields.get("limits").map(|at| self.limits(at));
         self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
         self.draft.policy = fields.get("policy").and_then(|at| self.policy(at));

@@ -312,8 +312,8 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     if let Some(timeout) = activity.timeout {
         put("timeout_seconds", timeout.seconds().into());
     }
-    if activity.cache {
-        put("cache", true.into());
+    if let Some(cache) = activity.cache.choice() {
+        put("cache", cache.into());
     }
     if activity.repeatable {
         put("repeatable", true.into());

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use model::{
-    Activation, Bytes, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn, Source,
-    Span, Stdin, Template, Type, Value, Work,
+    Activation, Bytes, Caching, Command, Expression, Join, NodeId, NodeKind, Parse, Retry, RetryOn,
+    Source, Span, Stdin, Template, Type, Value, Work,
 };
 
 use super::{compiled, lines};
@@ -114,7 +114,7 @@ fn everything_is_read() {
     assert_eq!((first.cores, first.memory), (2, Some(Bytes(512 << 20))));
     assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
-    assert!(first.cache);
+    assert_eq!(first.cache, Caching::Always);
     assert_eq!((draft.priority, first.priority), (Some(-7), Some(12)));
     assert!(first.repeatable && !first.at_most_once);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];

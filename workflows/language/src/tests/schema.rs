@@ -165,6 +165,7 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "keep-intermediates") => {
             format!("keep-intermediates: false\n{}", activity("cores: 1"))
         }
+        ("a process", "cache") => format!("cache: false\n{}", activity("cores: 1")),
         ("a process", "on-fault") => format!("on-fault: stop\n{}", activity("cores: 1")),
         ("a process", "policy") => format!("policy: static\n{}", activity("cores: 1")),
         ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),

@@ -47,6 +47,12 @@ pub(crate) struct Submission {
     /// `NAME=@FILE` takes the value from a file.
     #[arg(long = "input", short = 'i', value_name = "NAME=VALUE")]
     pub(crate) inputs: Vec<String>,
+    /// Run every activity, and recall no outcome of an earlier run
+    ///
+    /// Without it, a run on this machine recalls what an earlier run of the same definition made of the
+    /// same command, environment and inputs (docs/language.md, Recalled outcomes).
+    #[arg(long)]
+    pub(crate) no_cache: bool,
     #[command(flatten)]
     pub(crate) ending: Ending,
     #[command(flatten)]

@@ -122,6 +122,9 @@ fn progress(revision: u64, phase: Phase) -> Answer {
         rescheduled: None,
         n_rescheduled: 0,
         waiting_for: None,
+        run_again: Vec::new(),
+        n_run_again: 0,
+        backoff: None,
     }))
 }
 

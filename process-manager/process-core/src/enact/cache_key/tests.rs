@@ -1,8 +1,8 @@
 //! Changes that change a cache key, and changes that do not.
 
 use model::{
-    Activation, ActivityId, ArtifactKind, AttemptId, Bytes, Capture, Command, Produced, Retry,
-    Span, SubmitKey, Template, Work,
+    Activation, ActivityId, ArtifactKind, AttemptId, Bytes, Caching, Capture, Command, Produced,
+    Retry, Span, SubmitKey, Template, Work,
 };
 use wire::attempt::Stdin;
 
@@ -58,7 +58,7 @@ fn resources_and_names_are_no_part_of_it() {
         labels: vec![("os".into(), "linux".into())],
         timeout: Some(Span(7)),
         work: Some(Work(3)),
-        cache: true,
+        cache: Caching::Always,
         retry: Retry {
             attempts: 9,
             ..Retry::default()

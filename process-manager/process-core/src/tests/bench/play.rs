@@ -269,8 +269,11 @@ impl Bench {
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Done(deed) => self.deeds.push(*deed),
             Effect::Measured(measured) => self.measured = Some(measured),
-            Effect::Registered(..) | Effect::Foreign(..) | Effect::Keep(_) | Effect::Forget(..) => {
-            }
+            Effect::Registered(..)
+            | Effect::Foreign(..)
+            | Effect::Keep(_)
+            | Effect::Share(..)
+            | Effect::Forget(..) => {}
             Effect::Plan(request) => {
                 self.planned_by.push(request.request.scheduler);
                 self.planned_for.push(request.process);

@@ -162,6 +162,7 @@ impl World {
             | Effect::Answer { .. }
             | Effect::Registered(..)
             | Effect::Keep(_)
+            | Effect::Share(..)
             | Effect::Forget(..)
             | Effect::Done(_)
             | Effect::Measured(_) => {}

@@ -234,6 +234,7 @@ impl Stage {
             Effect::Answer { .. } => {}
             Effect::Foreign(..)
             | Effect::Keep(_)
+            | Effect::Share(..)
             | Effect::Forget(..)
             | Effect::Done(_)
             | Effect::Measured(_) => {}

@@ -1,10 +1,10 @@
 //! Definitions with all that is awkward in YAML.
 
 use model::{
-    Activation, Activity, Assignment, Bytes, Capture, Command, Draft, Environment, Expression,
-    ForEach, Input, Join, Link, Node, NodeId, NodeKind, Output, OutputSource, Parse, Produced,
-    Repeat, Retry, RetryOn, Source, Span, Staged, Stdin, Template, Test, Type, Value, Variable,
-    Work,
+    Activation, Activity, Assignment, Bytes, Caching, Capture, Command, Draft, Environment,
+    Expression, ForEach, Input, Join, Link, Node, NodeId, NodeKind, Output, OutputSource, Parse,
+    Produced, Repeat, Retry, RetryOn, Source, Span, Staged, Stdin, Template, Test, Type, Value,
+    Variable, Work,
 };
 use proptest::prelude::*;
 
@@ -115,7 +115,7 @@ prop_compose! {
         captures in (any::<bool>(), any::<bool>()),
         amounts in (0u64..5_000_000, 1u32..4, 0u64..1 << 33, 0u64..1 << 40),
         attempts in 1u32..4,
-        (cache, repeatable, at_most_once) in (any::<bool>(), any::<bool>(), any::<bool>()),
+        (cache, repeatable, at_most_once) in (any::<Option<bool>>(), any::<bool>(), any::<bool>()),
         on in prop::collection::vec(0i32..256, 0..3),
         growth in prop::option::of(110u32..1_000),
         root in prop::option::of("/[a-z #'-]{0,40}"),
@@ -156,7 +156,7 @@ prop_compose! {
                 on,
                 memory_percent: growth,
             },
-            cache,
+            cache: Caching::written(cache),
             repeatable: repeatable && !at_most_once && units.is_none(),
             at_most_once,
             activation: root.map(Activation::Path),

@@ -1,0 +1,181 @@
+//! Outcomes for later runs and those of earlier ones: which are kept, and which may stand for an activity.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Activation, ActivityId, Artifact, AttemptId, Caching, Command, Hash};
+
+use crate::enact::reuse::{Decided, admitted};
+use crate::limits;
+use crate::process::Process;
+use crate::record::{ActivityPhase, Reused};
+use crate::shared_outcome::{SharedOutcome, ToShare};
+
+/// The program that runs lines of text.
+const SHELL: &str = "/bin/sh";
+
+impl ToShare {
+    /// The outcome of an activity that has completed; none where none may be recalled or it is not kept in full.
+    pub(crate) fn of(process: &Process, activity: ActivityId) -> Option<ToShare> {
+        let definition = process.definition();
+        let declared = definition.activity_as_written(activity)?;
+        let outcome = SharedOutcome::of(process, activity)?;
+        let mut words = words(&declared.command)?;
+        if let Some(Activation::Path(root)) = definition.draft().activation_of(declared) {
+            let names = words.iter().filter(|word| !word.contains('/'));
+            let installed: Vec<String> = names.map(|name| format!("{root}/bin/{name}")).collect();
+            words.extend(installed);
+        }
+        Some(ToShare {
+            definition: definition.name().to_owned(),
+            outcome,
+            words,
+        })
+    }
+}
+
+impl SharedOutcome {
+    fn of(process: &Process, activity: ActivityId) -> Option<SharedOutcome> {
+        let declared = process.definition().activity_as_written(activity)?;
+        let state = process.activity(activity);
+        if !declared.may_be_recalled() || state.phase != ActivityPhase::Completed {
+            return None;
+        }
+        let details = process.details(activity);
+        let captures = declared.stdout.is_some() || declared.stderr.is_some();
+        let captured = match captures {
+            true => details.captured.clone()?,
+            false => Vec::new(),
+        };
+        let outputs: Option<Vec<Artifact>> = (0..declared.outputs.len() as u32)
+            .map(|output| process.output_of(activity, output))
+            .collect();
+        let recalled = details.reused;
+        let own = AttemptId {
+            process: process.id(),
+            activity,
+            number: state.number,
+        };
+        let mut machines = process.state.machines.iter();
+        let machine = machines.find(|(one, _)| *one == state.resource);
+        Some(SharedOutcome {
+            key: details.cache_key?.key,
+            of: recalled.map_or(own, |recalled| recalled.of),
+            holder: process.id(),
+            machine: machine.map_or(String::new(), |(_, name)| name.clone()),
+            started: details.started,
+            wall: details.wall,
+            cpu: details.cpu,
+            peak_memory: details.peak_memory,
+            exit_code: details.exit_code,
+            pid: details.pid,
+            slots: recalled.map_or(declared.cores, |recalled| recalled.slots),
+            log: details.log,
+            outputs: outputs?,
+            captured,
+            is_for_all: declared.cache == Caching::Always,
+            programs: Vec::new(),
+        })
+    }
+
+    /// This outcome for an activity; none if a variable cannot take what was captured.
+    fn stands(&self, into: &Process, activity: ActivityId, decided: &Decided) -> Option<Reused> {
+        if self.key != decided.cache_key.key {
+            return None;
+        }
+        Some(Reused {
+            activity,
+            cache_key: decided.cache_key,
+            of: self.of,
+            // The machines of one state directory share a store, and every machine has what the store has.
+            resource: into
+                .state
+                .machines
+                .first()
+                .map_or_else(Default::default, |(one, _)| *one),
+            machine: self.machine.clone(),
+            started: self.started,
+            wall: self.wall,
+            cpu: self.cpu,
+            peak_memory: self.peak_memory,
+            exit_code: self.exit_code,
+            pid: self.pid,
+            slots: self.slots,
+            log: self.log,
+            outputs: self.outputs.clone(),
+            writes: admitted(into, activity, &self.captured)?,
+            copy: None,
+            holder: None,
+            flow: into.transition().finish(activity.node()),
+        })
+    }
+}
+
+/// The words of a command that may name programs, each once; none if there are more than
+/// [`limits::PROGRAM_WORDS_MAX`]. Those of its expressions are among them, which does no harm.
+fn words(command: &Command) -> Option<Vec<String>> {
+    let texts = match command {
+        Command::List(texts) => texts.as_slice(),
+        Command::Shell(text) => std::slice::from_ref(text),
+    };
+    let mut words = BTreeSet::from([SHELL.to_owned()]);
+    for text in texts {
+        for word in text.0.split(|letter| !is_of_program(letter)) {
+            if word.contains(|letter: char| letter.is_ascii_alphabetic()) {
+                words.insert(word.to_owned());
+            }
+            if words.len() > limits::PROGRAM_WORDS_MAX {
+                return None;
+            }
+        }
+    }
+    Some(words.into_iter().collect())
+}
+
+/// Returns true for letters of names and paths of programs.
+fn is_of_program(letter: char) -> bool {
+    letter.is_alphanumeric() || "/._+-".contains(letter)
+}
+
+/// Outcomes of earlier runs, by their keys.
+#[derive(Debug, Default)]
+pub(crate) struct SharedOutcomes {
+    /// The newest one last.
+    by_key: BTreeMap<Hash, Vec<SharedOutcome>>,
+    n_outcomes: usize,
+}
+
+impl SharedOutcomes {
+    /// Takes outcomes in, those that were kept first first. Without room for all, the first ones are left out.
+    pub(crate) fn take(&mut self, outcomes: Vec<SharedOutcome>) {
+        let n_over = (self.n_outcomes + outcomes.len()).saturating_sub(limits::RECORDED_MAX);
+        for outcome in outcomes.into_iter().skip(n_over) {
+            self.n_outcomes += 1;
+            self.by_key.entry(outcome.key).or_default().push(outcome);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The newest outcome that may stand for an activity.
+    pub(crate) fn find(
+        &self,
+        into: &Process,
+        activity: ActivityId,
+        decided: &Decided,
+    ) -> Option<Reused> {
+        let declared = into.definition().activity_as_written(activity)?;
+        let may_be = match declared.cache {
+            Caching::Unsaid => declared.may_be_recalled() && decided.is_confined,
+            Caching::Always => true,
+            Caching::Never => false,
+        };
+        let found = self.by_key.get(&decided.cache_key.key).filter(|_| may_be)?;
+        let mut newest_first = found.iter().rev();
+        newest_first.find_map(|outcome| outcome.stands(into, activity, decided))
+    }
+}
+
+#[cfg(test)]
+mod tests;
