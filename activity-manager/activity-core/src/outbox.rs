@@ -157,7 +157,10 @@ impl Answers {
 }
 
 fn start_bytes(start: &Start) -> usize {
-    let program: usize = start.program.iter().map(String::len).sum();
+    let contained = start.container.iter();
+    let contained =
+        contained.flat_map(|container| container.command.iter().chain(&container.read_only));
+    let program: usize = start.program.iter().chain(contained).map(String::len).sum();
     let env: usize = start
         .env
         .iter()

@@ -28,6 +28,7 @@ impl Config {
             .collect();
         env.extend(own);
         let (mut needs, mut made, mut contained) = (None, None, None);
+        let mut program = dispatch.command;
         let of_file = |kind, file| Made {
             kind,
             file,
@@ -53,6 +54,7 @@ impl Config {
                     has_network: container.has_network,
                     read_only: dispatch.inputs.into_iter().map(|(path, _)| path).collect(),
                     search_path: path.map(|(_, path)| path.clone()).unwrap_or_default(),
+                    command: std::mem::take(&mut program),
                 });
                 for (name, value) in IN_CONTAINERS {
                     if !is_said(name) {
@@ -64,7 +66,7 @@ impl Config {
         }
         Start {
             attempt: dispatch.attempt,
-            program: dispatch.command,
+            program,
             env,
             directory,
             stdin: match dispatch.stdin {

@@ -71,12 +71,7 @@ const ENDING: [Signal; 18] = [
 ];
 
 /// The command line that runs a command in a container, by the program that can be this one.
-pub(crate) fn command_line(
-    program: &str,
-    container: &Contained,
-    directory: &str,
-    command: &[String],
-) -> Vec<String> {
+pub(crate) fn command_line(program: &str, container: &Contained, directory: &str) -> Vec<String> {
     let read_only = container.read_only.iter().take(READ_ONLY_MAX);
     let network = match container.has_network {
         true => "network",
@@ -96,7 +91,7 @@ pub(crate) fn command_line(
     let n_read_only = read_only.len().to_string();
     own.chain([n_read_only])
         .chain(read_only.cloned())
-        .chain(command.iter().cloned())
+        .chain(container.command.iter().cloned())
         .collect()
 }
 

@@ -101,9 +101,8 @@ pub(crate) fn prepare(
         (None, None) => Cow::Borrowed(start.program.as_slice()),
         (Some(made), _) => Cow::Owned(through_environment(start, made, whose, own)?),
         (None, Some(contained)) => {
-            let own = through(start, own)?;
-            let (directory, command) = (&start.directory, &start.program);
-            Cow::Owned(container::command_line(own, contained, directory, command))
+            let own = through(&contained.command, own)?;
+            Cow::Owned(container::command_line(own, contained, &start.directory))
         }
     };
     let programs = candidates(&command, &start.env, directory)?;
@@ -158,7 +157,7 @@ fn through_environment(
     whose: Whose<'_>,
     own: Option<&str>,
 ) -> Result<Vec<String>, NotStarted> {
-    let own = through(start, own)?;
+    let own = through(&start.program, own)?;
     let root = match whose {
         Whose::Own => made.root.clone(),
         Whose::Account(account) => {
@@ -176,12 +175,12 @@ fn through_environment(
 }
 
 /// This program, through which a command that is not empty is started.
-fn through<'a>(start: &Start, own: Option<&'a str>) -> Result<&'a str, NotStarted> {
+fn through<'a>(command: &[String], own: Option<&'a str>) -> Result<&'a str, NotStarted> {
     let own = own.ok_or_else(|| {
         let message = "it cannot be started in an environment or container: the path of this program is not text";
         failure(Errno::ILSEQ, message.to_owned())
     })?;
-    if start.program.first().is_none_or(String::is_empty) {
+    if command.first().is_none_or(String::is_empty) {
         let message = "the command line is empty".to_owned();
         return Err(failure(Errno::INVAL, message));
     }

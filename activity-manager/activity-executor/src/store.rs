@@ -257,9 +257,13 @@ impl Store {
 }
 
 fn start_bytes(start: &Start) -> usize {
+    let contained = start.container.iter();
+    let contained =
+        contained.flat_map(|container| container.command.iter().chain(&container.read_only));
     let strings = start
         .program
         .iter()
+        .chain(contained)
         .map(|argument| argument.len() + 24)
         .sum::<usize>()
         + start

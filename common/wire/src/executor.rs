@@ -182,6 +182,10 @@ pub struct Contained {
     /// for the container.
     #[n(4)]
     pub search_path: String,
+    /// The command line. It is here and [`Start::program`] is empty, so that an executor that knows of no containers
+    /// refuses the command, in place of running it outside of one.
+    #[n(5)]
+    pub command: Vec<String>,
 }
 
 /// A program that runs containers.

@@ -285,6 +285,9 @@ fn the_executor_is_told_of_a_container_and_its_variables() {
             (container.image.as_str(), container.search_path.as_str()),
             (image, "/bin")
         );
+        // An executor that knows of no containers runs nothing.
+        assert_eq!(container.command, job(id(1)).command);
+        assert!(starts[0].program.is_empty());
         // What the definition sets stays; the machine's own directories are none of the container's.
         let value = |name: &str| {
             let mut own = starts[0].env.iter().filter(|(known, _)| known == name);

@@ -9,13 +9,18 @@ fn contained(kind: ContainerKind, image: &str) -> Contained {
         has_network: false,
         read_only: vec!["b c".to_owned(), "a".to_owned()],
         search_path: "/none".to_owned(),
+        command: Vec::new(),
     }
 }
 
 /// What the program is told by its own command line.
 fn wanted(container: &Contained, directory: &Path, command: &[&str]) -> Wanted {
-    let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-    let line = command_line("xav", container, directory.to_str().unwrap(), &command);
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    let container = Contained {
+        command,
+        ..container.clone()
+    };
+    let line = command_line("xav", &container, directory.to_str().unwrap());
     assert_eq!(line[..3], ["xav", program::ARGUMENT, ARGUMENT]);
     let (kind, wanted) = parse(line.into_iter().skip(3).map(OsString::from)).unwrap();
     assert_eq!(kind, container.kind);

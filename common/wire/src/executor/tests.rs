@@ -60,6 +60,7 @@ fn every_message_to_the_executor_comes_back() {
             has_network: true,
             read_only: vec!["in.txt".into()],
             search_path: "/usr/bin:/bin".into(),
+            command: vec!["sh".into()],
         }),
     };
     let hello = DaemonHello {
