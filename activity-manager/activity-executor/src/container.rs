@@ -32,14 +32,14 @@ use crate::{program, sys};
 pub(crate) const ARGUMENT: &str = "__contain";
 
 /// The directory of the command, in the container.
-const WORK: &str = "/work";
+const WORK: &str = "/job";
 
 /// Inputs that are mounted read-only, one by one: bubblewrap reads the list of all mounts for each, so that a
 /// thousand take a second. Further ones are the command's own copies, as outside of containers.
 const READ_ONLY_MAX: usize = 256;
 
 /// The directories of an image that the container has of its own.
-const OWN: [&str; 5] = ["proc", "dev", "tmp", "run", "work"];
+const OWN: [&str; 5] = ["proc", "dev", "tmp", "run", "job"];
 
 /// Exit status where the container cannot be had. Those of a command that is not found are the shell's.
 const NO_CONTAINER: u8 = 125;

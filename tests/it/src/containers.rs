@@ -114,7 +114,7 @@ fn a_command_sees_its_image_and_its_directory_and_changes_neither_image_nor_inpu
     for words in [
         "from outside",
         "a small image",
-        "/work",
+        "/job",
         "/tmp",
         "input is read-only",
         "image is read-only",
@@ -133,7 +133,7 @@ fn a_command_sees_its_image_and_its_directory_and_changes_neither_image_nor_inpu
         fs::read_to_string(image.join("etc/name")).unwrap(),
         "a small image\n"
     );
-    assert!(!image.join("work").exists() && !image.join("tmp/x").exists());
+    assert!(!image.join("job").exists() && !image.join("tmp/x").exists());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn the_end_of_a_command_in_a_container_is_told_as_that_of_any_other() {
     let text = definition(image, "true", "").replace("{ shell: \"true\" }", "[no-such-program]");
     let file = sandbox.file("contained.yaml", text);
     let done = sandbox.xav(&["run", &file]).expect(1);
-    let told = "command not found in the container: no-such-program (searched /work and PATH ";
+    let told = "command not found in the container: no-such-program (searched /job and PATH ";
     assert!(done.stderr.contains(told), "{done:?}");
     let done = run(&sandbox, "/no/such/image", "true", "");
     let told = "its container is not on this machine: no directory /no/such/image";

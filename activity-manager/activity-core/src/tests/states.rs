@@ -271,7 +271,7 @@ fn the_executor_is_told_of_a_container_and_its_variables() {
         };
         let wanted = Dispatch {
             activation: Some(model::Activation::Container(container)),
-            env: vec![pair("HOME", "/work/home")],
+            env: vec![pair("HOME", "/job/home")],
             ..job(id(1))
         };
         bench.feed(dispatch(vec![wanted]));
@@ -295,7 +295,7 @@ fn the_executor_is_told_of_a_container_and_its_variables() {
             assert_eq!(own.next(), None);
             value.as_str()
         };
-        assert_eq!((value("HOME"), value("TMPDIR")), ("/work/home", "/tmp"));
+        assert_eq!((value("HOME"), value("TMPDIR")), ("/job/home", "/tmp"));
         assert!(value("PATH").ends_with(":/sbin:/bin"));
     }
 }

@@ -64,9 +64,9 @@ fn a_program_is_found_in_the_directory_and_in_the_image_with_links_inside_it() {
         found.map_err(|Refused(status, _)| status)
     };
     assert_eq!(found("/bin/link"), Ok("/bin/link".into()));
-    assert_eq!(found("own.sh"), Ok("/work/own.sh".into()));
-    assert_eq!(found("./own.sh"), Ok("/work/./own.sh".into()));
-    assert_eq!(found("/work/own.sh"), Ok("/work/own.sh".into()));
+    assert_eq!(found("own.sh"), Ok("/job/own.sh".into()));
+    assert_eq!(found("./own.sh"), Ok("/job/./own.sh".into()));
+    assert_eq!(found("/job/own.sh"), Ok("/job/own.sh".into()));
     for name in [
         "/usr/tools/data",
         "/usr/tools/out",
@@ -99,7 +99,7 @@ fn bubblewrap_mounts_the_image_read_only_and_shares_nothing() {
         "--unshare-net ",
         "--symlink usr/bin /bin ",
         &format!("--ro-bind {image}/usr /usr "),
-        &format!("--bind {work} /work --ro-bind {work}/a /work/a --remount-ro / "),
+        &format!("--bind {work} /job --ro-bind {work}/a /job/a --remount-ro / "),
     ] {
         assert!(all.contains(expected), "{expected}: {all}");
     }
@@ -119,9 +119,9 @@ fn podman_runs_an_image_without_a_network_and_with_the_inputs_read_only() {
         "run --rm --read-only ",
         " --network=none ",
         &format!(
-            " --mount=type=bind,src={work},dst=/work --mount=type=bind,src={work}/a,dst=/work/a,ro "
+            " --mount=type=bind,src={work},dst=/job --mount=type=bind,src={work}/a,dst=/job/a,ro "
         ),
-        " --workdir=/work ",
+        " --workdir=/job ",
         " --env=PATH ",
     ] {
         assert!(all.contains(expected), "{expected}: {all}");

@@ -490,10 +490,10 @@ fn a_container_is_a_directory_or_an_image_and_stands_alone() {
     for (said, expected) in [
         ("  container: ./x", no_image("6:14", "./x")),
         ("  container: --privileged", no_image("6:14", "--privileged")),
-        ("  container: { image: a b }", no_image("6:14", "a b")),
+        ("  container: { image: a b }", no_image("6:3", "a b")),
         (
             "  container: { network: true }",
-            "6:14: a container without `image` (`image`: A directory on the machines with a root file system, or the name of an image for podman)".to_owned(),
+            "6:16: a container without `image` (`image`: a directory on the machines with a root file system, or the name of an image for podman)".to_owned(),
         ),
         (
             "  environment: { path: /x }\n  container: /y",

@@ -172,6 +172,7 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "env") => format!("env: {{ A: b }}\n{}", activity("cores: 1")),
         ("a process", "pass") => format!("pass: [HOME, A]\n{}", activity("cores: 1")),
         ("a process", "env-file") => format!("env-file: .env\n{}", activity("cores: 1")),
+        ("a process", "container") => format!("container: /opt/x\n{}", activity("cores: 1")),
         ("a process", "environment") => {
             format!("environment: {{ path: /opt/x }}\n{}", activity("cores: 1"))
         }
