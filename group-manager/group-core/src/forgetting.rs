@@ -18,7 +18,7 @@ use machine::Context;
 use model::{Mono, Now, Span};
 
 use crate::io::{Effect, Stream};
-use crate::machines::Machine;
+use crate::machines::{Forgetting, Machine};
 use crate::manager::{GroupManager, state};
 use crate::record::{Event, MachineNumber};
 use crate::register::key;
@@ -33,13 +33,6 @@ const LOOK_PERIOD: Span = Span::from_secs(60);
 
 /// The shortest one, so that a manager of many silent machines does little else.
 const LOOK_PERIOD_MIN: Span = Span::from_secs(1);
-
-/// The times of forgetting.
-#[derive(Debug, Default)]
-pub(crate) struct Forgetting {
-    began: Mono,
-    next: Option<Mono>,
-}
 
 impl GroupManager {
     /// Machines are looked at from here on.

@@ -33,6 +33,14 @@ pub struct Machine {
     pub(crate) heard: Heard,
 }
 
+/// The times at which machines are looked for that are to be forgotten.
+#[derive(Debug, Default)]
+pub(crate) struct Forgetting {
+    /// The start of this manager.
+    pub(crate) began: Mono,
+    pub(crate) next: Option<Mono>,
+}
+
 /// When a machine was heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Heard {

@@ -8,10 +8,9 @@ use wire::lease;
 use wire::resource::ToResource;
 
 use crate::charging::Charging;
-use crate::forgetting::Forgetting;
 use crate::io::{Config, Effect, Stream};
 use crate::link::{Met, ProcessLinks};
-use crate::machines::{Machine, Machines, Standing};
+use crate::machines::{Forgetting, Machine, Machines, Standing};
 use crate::questions::Endings;
 use crate::record::{Holding, MachineNumber};
 use crate::state::State;

@@ -32,8 +32,9 @@ fn a_machine_that_does_not_come_back_is_forgotten_and_joins_again_when_it_does()
         world.end_activity_manager(machine);
     }
     let (held_name, idle_name) = (format!("am{}", held + 1), format!("am{}", idle + 1));
+    let only_held = [held_name];
     wait::until("the machine that nobody holds to be forgotten", || {
-        (names(&world) == [held_name.clone()]).then_some(())
+        (names(&world) == only_held).then_some(())
     });
     let told = world.sandbox.xav(&["nodes", "--grid", &eve]).expect(0);
     let kept = "it is not forgotten while processes have slots or files there";
@@ -48,7 +49,7 @@ fn a_machine_that_does_not_come_back_is_forgotten_and_joins_again_when_it_does()
         let done = world.sandbox.xav(&["nodes", "--grid", &eve, "--json"]);
         (done.status == Some(0)).then_some(())
     });
-    assert_eq!(names(&world), [held_name.clone()]);
+    assert_eq!(names(&world), only_held);
     // Both come back, the forgotten one as what it was.
     for machine in [held, idle] {
         world.start_activity_manager(machine);
