@@ -36,9 +36,11 @@ fn kept(draft: Draft) -> Vec<SharedOutcome> {
     bench.complete(1, MACHINE, vec![artifact()]);
     Cache::default().remember(&mut bench.step(), EARLIER, A);
     let effects = std::mem::take(&mut bench.paper.effects).into_iter();
-    let kept = effects.filter_map(|effect| match effect {
-        Effect::Share(to_share) => Some(to_share.outcome),
-        _ => None,
+    let kept = effects.filter_map(|effect| {
+        if let Effect::Share(to_share) = effect {
+            return Some(to_share.outcome);
+        }
+        None
     });
     kept.collect()
 }
