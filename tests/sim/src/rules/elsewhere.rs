@@ -74,7 +74,7 @@ pub(super) struct Elsewhere {
     waiting: BTreeMap<(ProcessId, ActivityId), Mono>,
     /// Processes with a fault: what they had may be stopped, and is then not sent again.
     faulted: BTreeSet<ProcessId>,
-    /// When slots of each machine were given back last.
+    /// When slots of each machine were given back last, or an attempt of one of the processes ended there.
     freed: BTreeMap<ResourceId, Mono>,
     /// When another process manager told last that it waits: free slots are kept for it.
     other_waits: Option<Mono>,
@@ -253,8 +253,8 @@ impl Elsewhere {
         until.max().unwrap_or_default()
     }
 
-    /// A machine on which all of a process fits and that nobody else has had for so long, which is known
-    /// to all.
+    /// A machine on which all of a process fits and that nobody else has had for so long, nor anything of
+    /// this process, which may come first in its plan; and which is known to all.
     fn with_room(&self, known: &Known, id: ProcessId, free_for: Span) -> Option<usize> {
         let expected = known.expected.get(&id)?;
         let fits = |machine: &usize| {
@@ -275,10 +275,16 @@ impl Elsewhere {
             let is_settled = |since: &Mono| known.at.since(*since) > SETTLED;
             reached.as_ref().is_some_and(is_settled) && steady.is_some_and(is_settled)
         };
+        let durable = known.processes.get(&id)?;
+        let is_idle = |resource: &ResourceId| {
+            let mut out = durable.out.values();
+            out.all(|attempt| durable.sent.get(attempt) != Some(resource))
+        };
         let is_free = |resource: &ResourceId| {
             let mut holders = known.held.at(*resource);
             let freed = self.freed.get(resource);
             holders.all(|(holder, _)| holder == id)
+                && is_idle(resource)
                 && freed.is_none_or(|freed| known.at.since(*freed) > free_for)
         };
         let mut machines = known.machines.iter();
@@ -352,6 +358,12 @@ impl Rule for Elsewhere {
         if let Seen::ProcessDurable(Stream::Process(id), event) = seen
             && known.manager_of(*id) == self.manager
         {
+            if let Event::Ended(ended) = event
+                && let Some(durable) = known.processes.get(id)
+                && let Some(resource) = durable.sent.get(&ended.outcome.attempt)
+            {
+                self.freed.insert(*resource, at);
+            }
             self.recorded(at, *id, event);
         }
         if let Seen::GroupDurable(group, event) = seen {
