@@ -1,16 +1,17 @@
 //! The three pipelines of workflows/samples/pipelines: their results, and what `xav run` runs again after each edit.
 //!
-//! A test works on a copy. Each command of it says its name in a log before it begins, so what ran is known from
-//! outside.
+//! A test works on a copy. Each command of it says its name in a log before it begins, by a program that it finds in
+//! `PATH`, so what ran is known from outside and no command names anything outside of its directory.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, root};
+use crate::sandbox::{Done, Sandbox, root};
 
 /// The directory of the pipelines.
 const PIPELINES: &str = "workflows/samples/pipelines";
@@ -47,18 +48,35 @@ impl Pipeline {
                 fs::copy(&from, own.join(from.file_name().unwrap())).unwrap();
             }
         }
+        pipeline.make_program();
         let script = pipeline.sandbox.path("generate.sh");
         fs::copy(root().join(PIPELINES).join("generate.sh"), &script).unwrap();
         let made = Command::new("sh").arg(&script).arg(n_reads).status();
         assert!(made.unwrap().success());
-        let log = pipeline.sandbox.path("log").display().to_string();
-        let faulty = pipeline.sandbox.path("faulty").display().to_string();
-        let said = format!(
-            "shell: \"echo $XAVANTES_ACTIVITY >> {log}; test ! -e {faulty}/$XAVANTES_ACTIVITY || exit 3; "
-        );
         let text = pipeline.text(&pipeline.definition());
-        fs::write(pipeline.definition(), text.replace("shell: \"", &said)).unwrap();
+        let said = text.replace("shell: \"", "shell: \"ran || exit 3; ");
+        fs::write(pipeline.definition(), said).unwrap();
         pipeline
+    }
+
+    /// Makes the program by which a command says that it runs; it fails where the test says so.
+    fn make_program(&self) {
+        let log = self.sandbox.path("log").display().to_string();
+        let faulty = self.sandbox.path("faulty").display().to_string();
+        let text = format!(
+            "#!/bin/sh\necho $XAVANTES_ACTIVITY >> {log}; test ! -e {faulty}/$XAVANTES_ACTIVITY\n"
+        );
+        fs::create_dir(self.sandbox.path("bin")).unwrap();
+        let program = self.sandbox.path("bin/ran");
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn xav(&self, arguments: &[&str]) -> Done {
+        let own = self.sandbox.path("bin").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        self.sandbox
+            .xav_with(("PATH", &format!("{own}:{path}")), arguments)
     }
 
     /// A path in the directory of its definition.
@@ -80,10 +98,9 @@ impl Pipeline {
 
     /// `xav run` of it, which ends with this status.
     #[track_caller]
-    fn run(&self, status: i32) -> crate::sandbox::Done {
+    fn run(&self, status: i32) -> Done {
         let file = self.definition();
-        let run = self.sandbox.xav(&["run", file.to_str().unwrap()]);
-        run.expect(status)
+        self.xav(&["run", file.to_str().unwrap()]).expect(status)
     }
 
     /// The number of activities of each step that ran since the last call. None ran twice.
@@ -224,7 +241,7 @@ fn reads_run_again_where_something_has_changed() {
     // The quality of the first run: all of it is recorded, but for the sample that was edited meanwhile.
     let file = reads.definition();
     let given = ["run", file.to_str().unwrap(), "--input", "quality=20"];
-    reads.sandbox.xav(&given).expect(0);
+    reads.xav(&given).expect(0);
     assert_eq!(reads.ran().get("trim"), None);
 }
 
