@@ -162,6 +162,7 @@ fn what_is_ready_waits_for_machines_or_its_place_in_the_queue() {
         resource: MACHINE,
         why: "am1 is drained".to_owned(),
     }];
+    bench.restart();
     bench.submit(side_by_side(n));
     let status = bench.status();
     let ready: Vec<u32> = status
