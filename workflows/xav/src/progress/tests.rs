@@ -163,7 +163,7 @@ fn each_activity_that_runs_again_is_told_once_with_its_cause() {
     others.run_again.truncate(1);
     assert_eq!(
         told.take(&others, &definition, Wall(12_000_000)),
-        "range failed (time-limit) in attempt 2 of 40; the next one begins now\n"
+        "range failed (time-limit) in attempt 1 of 40; the next one begins now\n"
     );
 }
 
