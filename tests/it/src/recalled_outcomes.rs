@@ -73,7 +73,7 @@ fn an_unchanged_run_recalls_what_makes_something_and_an_edit_runs_what_depends_o
     let (json, ran_now) = run(&sandbox, &[&file]);
     assert_eq!(ran_now, ["make", "count", "tell"]);
     assert_eq!(json["outputs"]["n"], 3);
-    // What was made of the former input is known too.
+    // The outcome for the former input is known too.
     sandbox.file("data.txt", "2\n1\n");
     let (json, ran_now) = run(&sandbox, &[&file]);
     assert_eq!(
@@ -116,7 +116,7 @@ body:
         run(&sandbox, &[&file]).1,
         ["bare", "never", "once", "outside", "kept"]
     );
-    // What has failed runs again, and what has not stands.
+    // The activity that failed runs again, and the outcome of the other one stands.
     let text = "\
 xavantes: 1
 name: fails

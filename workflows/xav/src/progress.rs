@@ -31,7 +31,7 @@ pub(crate) enum Display {
     Lines {
         /// When the last one was written.
         told: Wall,
-        /// What was told of activities that run again.
+        /// Activities that run again, as far as they were told.
         run_again: RunAgains,
     },
     /// Bars that are drawn again and again.

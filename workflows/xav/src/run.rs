@@ -208,7 +208,7 @@ pub(crate) struct Taken {
     made: Option<Unflushed>,
     /// The machines that the directory is to imitate; none leaves it as it is.
     machines: Option<PlatformFile>,
-    /// What its process has of earlier runs.
+    /// Outcomes of earlier runs for its process.
     earlier: Earlier,
 }
 
@@ -250,7 +250,7 @@ fn take(arguments: &Run, key: SubmitKey) -> Result<Taken, Failure> {
 }
 
 impl Run {
-    /// What its process has of earlier runs. A directory that was named and machines that are described stand
+    /// Outcomes of earlier runs for its process. A directory that was named and machines that are described stand
     /// by themselves.
     fn earlier(&self, definition: &Definition) -> Earlier {
         if self.state.is_some() || self.machines.is_some() {

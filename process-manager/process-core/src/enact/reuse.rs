@@ -1,12 +1,13 @@
 //! Reuse: the test that an activity may take over a recorded outcome.
 
-use model::{ActivityId, AttemptId, Value};
+use model::{ActivityId, Artifact, AttemptId, Caching, Value};
 
 use crate::enact::evaluate::{Evaluator, admit, has_room};
 use crate::enact::message::resolve;
 use crate::enact::outside::names_outside;
 use crate::process::Process;
 use crate::record::{ActivityPhase, CacheKey, Reused};
+use crate::shared_outcome::SharedOutcome;
 
 /// The deciding facts of an activity that could be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,73 +56,107 @@ pub(crate) fn stands(
     activity: ActivityId,
     cache_key: CacheKey,
 ) -> Option<Reused> {
-    let state = from.activity(source);
-    let is_same = from.details(source).cache_key?.key == cache_key.key;
-    if state.phase != ActivityPhase::Completed || !is_same {
+    if from.details(source).cache_key?.key != cache_key.key {
         return None;
     }
-    let declared = into.definition().activity_as_written(activity)?;
-    let outputs: Option<Vec<_>> = (0..declared.outputs.len() as u32)
-        .map(|output| from.output_of(source, output))
-        .collect();
-    let writes = writes(from, source, into, activity)?;
-    let details = from.details(source);
-    let recalled = details.reused;
-    let of = AttemptId {
-        process: from.id(),
-        activity: source,
-        number: state.number,
-    };
-    let cores = from.definition().activity_as_written(source)?.cores;
+    let outcome = SharedOutcome::recorded(from, source)?;
     let machines = &from.state.machines;
-    let named = |resource| machines.iter().find(|(one, _)| *one == resource);
-    let machine = named(state.resource);
+    let named = |resource| machines.iter().find(|(one, _)| *one == resource).cloned();
     let (holder, copy) = from.kept_by(source);
     Some(Reused {
-        activity,
-        cache_key,
-        of: recalled.map_or(of, |recalled| recalled.of),
-        resource: state.resource,
-        machine: machine.map_or(String::new(), |(_, name)| name.clone()),
-        started: details.started,
-        wall: details.wall,
-        cpu: details.cpu,
-        peak_memory: details.peak_memory,
-        exit_code: details.exit_code,
-        pid: details.pid,
-        slots: recalled.map_or(cores, |recalled| recalled.slots),
-        log: details.log,
-        outputs: outputs?,
-        writes,
-        copy: copy.and_then(named).cloned(),
-        holder: holder.and_then(named).cloned(),
-        flow: into.transition().finish(activity.node()),
+        resource: from.activity(source).resource,
+        copy: copy.and_then(named),
+        holder: holder.and_then(named),
+        ..outcome.stands(into, activity, cache_key)?
     })
 }
 
-/// The variables that the recorded streams are written to; none if the streams are not kept, or a
-/// variable cannot take them.
-fn writes(
-    from: &Process,
-    source: ActivityId,
-    into: &Process,
-    activity: ActivityId,
-) -> Option<Vec<(u32, Value)>> {
-    let details = from.details(source);
-    admitted(
-        into,
-        activity,
-        details.captured.as_deref().unwrap_or_default(),
-    )
+impl SharedOutcome {
+    /// The outcome of an activity; none if it has not completed or is not kept in full.
+    pub(crate) fn recorded(process: &Process, activity: ActivityId) -> Option<SharedOutcome> {
+        let declared = process.definition().activity_as_written(activity)?;
+        let state = process.activity(activity);
+        if state.phase != ActivityPhase::Completed {
+            return None;
+        }
+        let details = process.details(activity);
+        let captures = declared.stdout.is_some() || declared.stderr.is_some();
+        let captured = match captures {
+            true => details.captured.clone()?,
+            false => Vec::new(),
+        };
+        let outputs: Option<Vec<Artifact>> = (0..declared.outputs.len() as u32)
+            .map(|output| process.output_of(activity, output))
+            .collect();
+        let recalled = details.reused;
+        let own = AttemptId {
+            process: process.id(),
+            activity,
+            number: state.number,
+        };
+        let mut machines = process.state.machines.iter();
+        let machine = machines.find(|(one, _)| *one == state.resource);
+        Some(SharedOutcome {
+            key: details.cache_key?.key,
+            of: recalled.map_or(own, |recalled| recalled.of),
+            holder: process.id(),
+            machine: machine.map_or(String::new(), |(_, name)| name.clone()),
+            started: details.started,
+            wall: details.wall,
+            cpu: details.cpu,
+            peak_memory: details.peak_memory,
+            exit_code: details.exit_code,
+            pid: details.pid,
+            slots: recalled.map_or(declared.cores, |recalled| recalled.slots),
+            log: details.log,
+            outputs: outputs?,
+            captured,
+            is_for_all: declared.cache == Caching::Always,
+            programs: Vec::new(),
+        })
+    }
+
+    /// This outcome for an activity; none if its cache key is another one or a variable cannot take what was captured.
+    pub(crate) fn stands(
+        &self,
+        into: &Process,
+        activity: ActivityId,
+        cache_key: CacheKey,
+    ) -> Option<Reused> {
+        if self.key != cache_key.key {
+            return None;
+        }
+        Some(Reused {
+            activity,
+            cache_key,
+            of: self.of,
+            // The machines of one state directory share a store, and every machine has what the store has.
+            resource: into
+                .state
+                .machines
+                .first()
+                .map_or_else(Default::default, |(one, _)| *one),
+            machine: self.machine.clone(),
+            started: self.started,
+            wall: self.wall,
+            cpu: self.cpu,
+            peak_memory: self.peak_memory,
+            exit_code: self.exit_code,
+            pid: self.pid,
+            slots: self.slots,
+            log: self.log,
+            outputs: self.outputs.clone(),
+            writes: admitted(into, activity, &self.captured)?,
+            copy: None,
+            holder: None,
+            flow: into.transition().finish(activity.node()),
+        })
+    }
 }
 
 /// The variables that these values of an activity's streams are written to; none if the streams are not kept,
 /// or a variable cannot take them.
-pub(crate) fn admitted(
-    into: &Process,
-    activity: ActivityId,
-    kept: &[Value],
-) -> Option<Vec<(u32, Value)>> {
+fn admitted(into: &Process, activity: ActivityId, kept: &[Value]) -> Option<Vec<(u32, Value)>> {
     let declared = into.definition().activity_as_written(activity)?;
     let variables: Vec<u32> = [declared.stdout, declared.stderr]
         .into_iter()

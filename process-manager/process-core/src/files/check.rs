@@ -1,6 +1,6 @@
 //! Requests to machines to check that files are still intact.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, Artifact, Mono, ProcessId, ResourceId};
 use wire::attempt::{Copied, Copy};
@@ -9,9 +9,19 @@ use crate::limits;
 use crate::process::Process;
 use crate::record::Phase;
 
-/// Checks, by the activity that made the files or whose outputs they would become.
+/// Checks, by the activity that made the files or whose outputs they would become. Of a process with many, a step
+/// looks at those that it concerns, and once a second at all that are not answered.
 #[derive(Debug, Default)]
-pub(super) struct Checks(pub(super) BTreeMap<ActivityId, Check>);
+pub(super) struct Checks {
+    all: BTreeMap<ActivityId, Check>,
+    unanswered: BTreeSet<ActivityId>,
+    /// Those of which no machine was asked, or another one is to be asked.
+    unasked: BTreeSet<ActivityId>,
+    /// Those of outputs that are not answered.
+    n_outputs: usize,
+    /// When all that are not answered were looked at last.
+    looked: Option<Mono>,
+}
 
 /// One check.
 #[derive(Debug)]
@@ -110,7 +120,8 @@ impl Checks {
         if process.phase() != Phase::Running {
             return Checks::default();
         }
-        let checks = process.makers_of_outputs().into_iter().map(|activity| {
+        let mut checks = Checks::default();
+        for activity in process.makers_of_outputs() {
             let check = Check {
                 what: What::Output,
                 artifacts: process.produced_by(activity).collect(),
@@ -120,9 +131,71 @@ impl Checks {
                 asked: None,
                 is_sound: None,
             };
-            (activity, check)
-        });
-        Checks(checks.collect())
+            checks.add(activity, check);
+        }
+        checks
+    }
+
+    fn add(&mut self, activity: ActivityId, check: Check) {
+        self.close(activity);
+        self.n_outputs += usize::from(check.what == What::Output);
+        self.all.insert(activity, check);
+        self.unanswered.insert(activity);
+        self.unasked.insert(activity);
+    }
+
+    /// Nobody waits for a check any more.
+    fn close(&mut self, activity: ActivityId) {
+        self.unasked.remove(&activity);
+        if self.unanswered.remove(&activity) {
+            let check = self.all.get(&activity);
+            let is_output = check.is_some_and(|check| check.what == What::Output);
+            self.n_outputs -= usize::from(is_output);
+        }
+    }
+
+    /// A check that is not answered.
+    pub(super) fn open(&mut self, activity: ActivityId) -> Option<&mut Check> {
+        let check = self.all.get_mut(&activity);
+        check.filter(|check| check.is_sound.is_none())
+    }
+
+    /// Notes the answer to a check.
+    pub(super) fn answer(&mut self, activity: ActivityId, is_sound: bool) {
+        if let Some(check) = self.all.get_mut(&activity) {
+            check.is_sound = Some(is_sound);
+        }
+        self.close(activity);
+    }
+
+    /// A machine was asked, or another one is to be.
+    pub(super) fn note_asked(&mut self, activity: ActivityId, is_asked: bool) {
+        match is_asked {
+            true => self.unasked.remove(&activity),
+            false => self.unasked.insert(activity),
+        };
+    }
+
+    /// Returns true if any check is not answered.
+    pub(super) fn is_any_open(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
+    /// The checks for which a machine is to be asked now.
+    pub(super) fn due(&mut self, now: Mono) -> Vec<ActivityId> {
+        let looks = self.looked.is_none_or(|at| now.since(at) >= limits::REPEAT);
+        let some = match looks {
+            true => {
+                self.looked = Some(now);
+                &self.unanswered
+            }
+            false => &self.unasked,
+        };
+        let is_due = |activity: &&ActivityId| {
+            let check = self.all.get(activity);
+            check.is_some_and(|check| check.is_due(now))
+        };
+        some.iter().filter(is_due).copied().collect()
     }
 
     /// Returns the state of the files of a cache hit. Without a known answer it adds a check; so it
@@ -133,7 +206,7 @@ impl Checks {
         artifacts: &[Artifact],
         holders: &[ResourceId],
     ) -> Finding {
-        let known = self.0.get(&activity);
+        let known = self.all.get(&activity);
         if let Some(check) = known.filter(|check| check.artifacts == artifacts) {
             let is_new = |holder: &ResourceId| !check.holders.contains(holder);
             match check.is_sound {
@@ -152,31 +225,28 @@ impl Checks {
             asked: None,
             is_sound: None,
         };
-        self.0.insert(activity, check);
+        self.add(activity, check);
         Finding::Asked
     }
 
     /// Returns true if an activity must wait for the check of its cache hit before it is sent.
     pub(super) fn hold_back(&self, activity: ActivityId) -> bool {
-        let check = self.0.get(&activity);
+        let check = self.all.get(&activity);
         check.is_some_and(|check| check.what == What::Recalled && check.is_sound.is_none())
     }
 
     /// Returns true if the check of any cache hit is unanswered.
     pub(super) fn has_recalled(&self) -> bool {
-        let mut all = self.0.values();
-        all.any(|check| check.what == What::Recalled && check.is_sound.is_none())
+        self.unanswered.len() > self.n_outputs
     }
 
     /// Returns true if no machine was asked for a check.
     pub(super) fn has_unasked(&self) -> bool {
-        let mut all = self.0.values();
-        all.any(|check| check.is_sound.is_none() && check.asked.is_none())
+        !self.unasked.is_empty()
     }
 
     pub(super) fn has_outputs(&self) -> bool {
-        let mut all = self.0.values();
-        all.any(|check| check.what == What::Output && check.is_sound.is_none())
+        self.n_outputs > 0
     }
 }
 
@@ -211,6 +281,43 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_is_looked_at_once_a_second_and_what_was_not_at_once() {
+        let artifacts = [Artifact {
+            hash: Hash([1; 32]),
+            bytes: Bytes(1),
+            kind: ArtifactKind::File,
+        }];
+        let mut checks = Checks::default();
+        let mut now = Mono(1);
+        let ask = |checks: &mut Checks, now: Mono| {
+            let due = checks.due(now);
+            for &activity in &due {
+                checks.open(activity).unwrap().asked = Some(now);
+                checks.note_asked(activity, true);
+            }
+            due
+        };
+        let find = |checks: &mut Checks, number: u32| {
+            checks.finding(ActivityId(number), &artifacts, &[ResourceId::local(0)])
+        };
+        find(&mut checks, 1);
+        find(&mut checks, 2);
+        assert_eq!(ask(&mut checks, now), [ActivityId(1), ActivityId(2)]);
+        find(&mut checks, 3);
+        assert!(checks.has_unasked());
+        assert_eq!(ask(&mut checks, now), [ActivityId(3)]);
+        assert_eq!(ask(&mut checks, now), []);
+        checks.answer(ActivityId(2), true);
+        now = now + limits::REPEAT;
+        assert_eq!(ask(&mut checks, now), [ActivityId(1), ActivityId(3)]);
+        checks.answer(ActivityId(1), false);
+        checks.answer(ActivityId(3), true);
+        assert!(!checks.is_any_open() && !checks.has_recalled() && !checks.has_unasked());
+        now = now + limits::REPEAT;
+        assert_eq!(ask(&mut checks, now), []);
+    }
+
+    #[test]
     fn a_copy_made_while_a_lost_machine_was_asked_is_asked_for_too() {
         let activity = ActivityId(1);
         let artifacts = [Artifact {
@@ -224,11 +331,11 @@ mod tests {
             checks.finding(activity, &artifacts, holders)
         };
         assert_eq!(finding(&mut checks, &[maker]), Finding::Asked);
-        checks.0.get_mut(&activity).unwrap().is_sound = Some(false);
+        checks.answer(activity, false);
         assert_eq!(finding(&mut checks, &[maker]), Finding::Lost);
         assert_eq!(finding(&mut checks, &[maker, copy]), Finding::Asked);
         assert!(checks.hold_back(activity));
-        checks.0.get_mut(&activity).unwrap().is_sound = Some(false);
+        checks.answer(activity, false);
         assert_eq!(finding(&mut checks, &[maker, copy]), Finding::Lost);
     }
 }

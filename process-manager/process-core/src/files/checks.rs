@@ -91,15 +91,15 @@ impl Files {
         let Some(open) = self.open.get_mut(&id) else {
             return Vec::new();
         };
-        if open.checks.0.values().all(|check| check.is_sound.is_some()) {
+        if !open.checks.is_any_open() {
             return Vec::new();
         }
         let mut by_machine: BTreeMap<ResourceId, Vec<Copy>> = BTreeMap::new();
         let mut given_up = Vec::new();
-        for (&activity, check) in &mut open.checks.0 {
-            if !check.is_due(step.now.mono) {
+        for activity in open.checks.due(step.now.mono) {
+            let Some(check) = open.checks.open(activity) else {
                 continue;
-            }
+            };
             let asked = match is_shared {
                 true => machines.reachable().next(),
                 false => check.may_have().find(|&one| machines.is_reachable(one)),
@@ -107,13 +107,15 @@ impl Files {
             let since = *check.since.get_or_insert(step.now.mono);
             // A machine that is reachable and slow may be reading large files.
             if asked.is_none() && !is_shared && step.now.mono.since(since) >= PATIENCE {
-                check.is_sound = Some(true);
                 given_up.push((activity, check.what));
+                open.checks.answer(activity, true);
+                continue;
             }
             if let Some(asked) = asked {
                 check.asked = Some(step.now.mono);
                 let question = check.question(id, activity, asked);
                 by_machine.entry(asked).or_default().push(question);
+                open.checks.note_asked(activity, true);
             }
         }
         self.send_checks(step, by_machine);
@@ -157,11 +159,11 @@ impl Files {
         let Checked { copied, is_sound } = checked;
         let (id, activity) = (copied.process, copied.activity);
         let is_shared = self.stores.is_shared();
-        let open = self.open.get_mut(&id);
-        let check = open.and_then(|open| open.checks.0.get_mut(&activity));
-        let Some(check) =
-            check.filter(|check| check.is_sound.is_none() && check.artifacts == copied.artifacts)
-        else {
+        let Some(open) = self.open.get_mut(&id) else {
+            return false;
+        };
+        let check = open.checks.open(activity);
+        let Some(check) = check.filter(|check| check.artifacts == copied.artifacts) else {
             return false;
         };
         step.marks.mark(id);
@@ -170,14 +172,16 @@ impl Files {
             && let Some(known) = step.cx.process(id)
             && check.is_renewed(known.sources_of(activity, |_| false))
         {
+            open.checks.note_asked(activity, false);
             return false;
         }
         if !is_sound && !is_shared && check.asks_another(resource) {
+            open.checks.note_asked(activity, false);
             step.timers.set(Timer::Recall(id), step.now.mono + Span(1));
             return false;
         }
-        check.is_sound = Some(is_sound);
         let what = check.what;
+        open.checks.answer(activity, is_sound);
         match (what, is_sound) {
             (What::Recalled, _) => return true,
             (What::Output, false) => record_lost(step, id, activity, resource),

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activation, ActivityId, Artifact, AttemptId, Caching, Command, Hash};
+use model::{Activation, ActivityId, Caching, Command, Hash};
 
-use crate::enact::reuse::{Decided, admitted};
+use crate::enact::reuse::Decided;
 use crate::limits;
 use crate::process::Process;
-use crate::record::{ActivityPhase, Reused};
+use crate::record::Reused;
 use crate::shared_outcome::{SharedOutcome, ToShare};
 
 /// The program that runs lines of text.
@@ -18,7 +18,8 @@ impl ToShare {
     pub(crate) fn of(process: &Process, activity: ActivityId) -> Option<ToShare> {
         let definition = process.definition();
         let declared = definition.activity_as_written(activity)?;
-        let outcome = SharedOutcome::of(process, activity)?;
+        let outcome =
+            SharedOutcome::recorded(process, activity).filter(|_| declared.may_be_recalled())?;
         let mut words = words(&declared.command)?;
         if let Some(Activation::Path(root)) = definition.draft().activation_of(declared) {
             let names = words.iter().filter(|word| !word.contains('/'));
@@ -29,83 +30,6 @@ impl ToShare {
             definition: definition.name().to_owned(),
             outcome,
             words,
-        })
-    }
-}
-
-impl SharedOutcome {
-    fn of(process: &Process, activity: ActivityId) -> Option<SharedOutcome> {
-        let declared = process.definition().activity_as_written(activity)?;
-        let state = process.activity(activity);
-        if !declared.may_be_recalled() || state.phase != ActivityPhase::Completed {
-            return None;
-        }
-        let details = process.details(activity);
-        let captures = declared.stdout.is_some() || declared.stderr.is_some();
-        let captured = match captures {
-            true => details.captured.clone()?,
-            false => Vec::new(),
-        };
-        let outputs: Option<Vec<Artifact>> = (0..declared.outputs.len() as u32)
-            .map(|output| process.output_of(activity, output))
-            .collect();
-        let recalled = details.reused;
-        let own = AttemptId {
-            process: process.id(),
-            activity,
-            number: state.number,
-        };
-        let mut machines = process.state.machines.iter();
-        let machine = machines.find(|(one, _)| *one == state.resource);
-        Some(SharedOutcome {
-            key: details.cache_key?.key,
-            of: recalled.map_or(own, |recalled| recalled.of),
-            holder: process.id(),
-            machine: machine.map_or(String::new(), |(_, name)| name.clone()),
-            started: details.started,
-            wall: details.wall,
-            cpu: details.cpu,
-            peak_memory: details.peak_memory,
-            exit_code: details.exit_code,
-            pid: details.pid,
-            slots: recalled.map_or(declared.cores, |recalled| recalled.slots),
-            log: details.log,
-            outputs: outputs?,
-            captured,
-            is_for_all: declared.cache == Caching::Always,
-            programs: Vec::new(),
-        })
-    }
-
-    /// This outcome for an activity; none if a variable cannot take what was captured.
-    fn stands(&self, into: &Process, activity: ActivityId, decided: &Decided) -> Option<Reused> {
-        if self.key != decided.cache_key.key {
-            return None;
-        }
-        Some(Reused {
-            activity,
-            cache_key: decided.cache_key,
-            of: self.of,
-            // The machines of one state directory share a store, and every machine has what the store has.
-            resource: into
-                .state
-                .machines
-                .first()
-                .map_or_else(Default::default, |(one, _)| *one),
-            machine: self.machine.clone(),
-            started: self.started,
-            wall: self.wall,
-            cpu: self.cpu,
-            peak_memory: self.peak_memory,
-            exit_code: self.exit_code,
-            pid: self.pid,
-            slots: self.slots,
-            log: self.log,
-            outputs: self.outputs.clone(),
-            writes: admitted(into, activity, &self.captured)?,
-            copy: None,
-            holder: None,
-            flow: into.transition().finish(activity.node()),
         })
     }
 }
@@ -173,7 +97,7 @@ impl SharedOutcomes {
         };
         let found = self.by_key.get(&decided.cache_key.key).filter(|_| may_be)?;
         let mut newest_first = found.iter().rev();
-        newest_first.find_map(|outcome| outcome.stands(into, activity, decided))
+        newest_first.find_map(|outcome| outcome.stands(into, activity, decided.cache_key))
     }
 }
 

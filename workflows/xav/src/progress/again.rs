@@ -12,10 +12,10 @@ const LINES_MAX: u32 = 8;
 /// The time after which there may be as many lines again.
 const LINES_FOR: Span = Span::from_secs(10);
 
-/// What was told of activities that run again.
+/// Activities that run again, as far as they were told.
 #[derive(Debug, Default)]
 pub(crate) struct RunAgains {
-    /// Those that were seen of this run of the manager, told or not.
+    /// The number that was seen of this run of the manager, told or not.
     n_seen: u64,
     /// The first line of the last few seconds.
     since: Wall,

@@ -43,7 +43,7 @@ fn programs_among_words_are_found_and_a_replaced_or_hidden_one_is_another() {
         .named(words.to_vec(), LATE)
         .unwrap();
     assert!(Programs::in_places(&all).are_same(&found));
-    // One that is found before it.
+    // Another program of that name, found before it.
     write(&places[0].join("tool"), "2", 0o755);
     assert!(!Programs::in_places(&all).are_same(&found));
     fs::remove_file(places[0].join("tool")).unwrap();
