@@ -17,7 +17,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activity, ActivityId, AttemptId, ProcessId, ResourceId, Span, Wall};
+use model::{Activity, ActivityId, AttemptId, Mono, ProcessId, ResourceId, Span, Wall};
 use wire::attempt::Dispatch;
 
 use crate::enact::busy::Running;
@@ -56,6 +56,8 @@ struct Open {
     /// then.
     announced: BTreeMap<ActivityId, (u32, Option<u64>)>,
     run_again: RunAgains,
+    /// The time before which nothing is sent, where many ready activities wait for checks of their outcomes.
+    looks_again: Option<Mono>,
 }
 
 /// Activities that are known to run: the start time and the process id of the command.

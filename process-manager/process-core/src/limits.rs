@@ -49,6 +49,11 @@ pub const REPLAN_AT_ONCE_MAX: usize = 256;
 /// as long as others of it run: several times what it takes to plan one. So a process of 100,000 items that
 /// become known one after another is planned every ten seconds at most.
 pub const REPLAN_EACH: Span = Span(100);
+/// Ready activities that wait for checks of their outcomes and may be passed over in each step.
+pub(crate) const HELD_BACK_FREE: u64 = 256;
+/// The time until more of them are passed over again, for each: ten times what it takes to pass over one. The
+/// slots of a process of 100,000 wait for a fifth of a second at most.
+pub(crate) const HELD_BACK_EACH: Span = Span(2);
 /// Machines of a process are looked at this often at most, whatever ends there: a look costs some
 /// microseconds for each machine.
 pub const JUDGE_EACH: Span = Span::from_millis(50);

@@ -1,8 +1,10 @@
 //! Attempts: what is ready goes to the machine that the plan names, as far as its window allows;
 //! what was not heard of goes again.
 
+use std::cell::Cell;
+
 use history::Store;
-use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId};
+use model::{ActivityId, AttemptId, Epoch, Fault, ProcessId, ResourceId, Span};
 use wire::attempt::{ATTEMPTS_MAX, Dispatch, Holds, INPUTS_MAX, ToActivity};
 
 use super::named_limits::LimitRoom;
@@ -47,6 +49,11 @@ impl Attempts {
         if known.state.plan.generation.0 == 0 || known.index.ready.is_empty() {
             return false;
         }
+        let looked = self.open.get(&id).and_then(|open| open.looks_again);
+        if looked.is_some_and(|at| step.now.mono < at) {
+            return false;
+        }
+        let n_held_back = Cell::new(0);
         let room = LimitRoom::new(self, step, known);
         let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
@@ -70,9 +77,12 @@ impl Attempts {
                 continue;
             }
             let may_go = |activity| {
+                if grid.files.holds_back(id, activity) {
+                    n_held_back.update(|n| n + 1);
+                    return false;
+                }
                 known.fits_grants(activity, resource)
                     && !known.awaits_recomputation(activity)
-                    && !grid.files.holds_back(id, activity)
                     && !grid.market.holds_back(known, activity)
             };
             let next = queue
@@ -94,11 +104,26 @@ impl Attempts {
         if room.awaits_others() {
             self.awaiting_limits.insert(id);
         }
+        self.note_held_back(step, id, n_held_back.get());
         let mut has_faulted = false;
         for (resource, epoch, activities) in chosen {
             has_faulted |= self.send(step, grid, (id, resource, epoch), activities, slice);
         }
         has_faulted
+    }
+
+    /// Ready activities were passed over, since their outcomes are being checked. Each answer to a check is a
+    /// step, and a step that passed over all the others would make the checks of many take the square of their
+    /// number.
+    fn note_held_back(&mut self, step: &mut Step<'_>, id: ProcessId, n_held_back: u64) {
+        let looks_again = (n_held_back > limits::HELD_BACK_FREE).then(|| {
+            let at = step.now.mono + Span(n_held_back.saturating_mul(limits::HELD_BACK_EACH.0));
+            step.timers.set_by(Timer::Recall(id), at);
+            at
+        });
+        if let Some(open) = self.open.get_mut(&id) {
+            open.looks_again = looks_again;
+        }
     }
 
     fn send(

@@ -5,6 +5,7 @@ use model::{Caching, Capture, Node, Parse, SubmitKey};
 use wire::client::{Recall, Submit};
 
 use crate::budget::{ATTEMPT_STEPS, SLICE_STEPS};
+use crate::limits;
 
 const SECOND: SubmitKey = SubmitKey(78);
 const THIRD: SubmitKey = SubmitKey(79);
@@ -293,6 +294,58 @@ fn more_outcomes_than_one_step_looks_at_stand_in_several() {
     bench.carry_out();
     assert_eq!(bench.status_of(SECOND).summary.totals.reused, n);
     assert_eq!(bench.started.len() as u32, n);
+}
+
+#[test]
+fn among_many_that_wait_for_their_checks_the_one_whose_files_are_lost_runs_soon() {
+    let n = limits::HELD_BACK_FREE as u32 + 10;
+    let wide = |first: &str| {
+        let children: Vec<u32> = (3..n + 3).collect();
+        let mut nodes = vec![
+            controller(NodeKind::Sequence(ids(&[1, 2]))),
+            leaf(first),
+            controller(NodeKind::Parallel {
+                children: ids(&children),
+                links: Vec::new(),
+            }),
+        ];
+        let made = |number: &u32| {
+            let mut node = leaf(&format!("a{number}"));
+            edit(&mut node, |activity| {
+                activity.outputs = vec![Produced {
+                    name: "out".into(),
+                    path: "o.txt".into(),
+                }];
+            });
+            node
+        };
+        nodes.extend(children.iter().map(made));
+        draft(nodes)
+    };
+    let mut bench = Bench::new(|_| None);
+    bench.submit(wide("first"));
+    while let Some(&attempt) = bench.held.keys().next() {
+        let dispatch = &bench.held[&attempt];
+        if dispatch.command == ["a7"] {
+            let lost = model::Hash(*made_by(dispatch).finalize().as_bytes());
+            bench.damaged.insert(lost);
+        }
+        bench.end(attempt, End::Completed, 0, "");
+    }
+    let n_before = bench.started.len();
+    // The plan is there before the outcomes are looked for.
+    bench.submit_as(on(KEY, SECOND, wide("other")));
+    let attempt = bench.attempt_of("other");
+    bench.end(attempt, End::Completed, 0, "");
+    assert_eq!(bench.started[n_before..], ["other"]);
+    let soon = bench.now.mono + Span(u64::from(n) * limits::HELD_BACK_EACH.0);
+    bench.wake(soon);
+    assert_eq!(bench.started[n_before..], ["other", "a7"]);
+    let attempt = bench.attempt_of("a7");
+    bench.end(attempt, End::Completed, 0, "");
+    let status = bench.status_of(SECOND);
+    assert_eq!(status.summary.phase, Phase::Completed);
+    assert_eq!(status.summary.totals.reused, n - 1);
 }
 
 #[test]

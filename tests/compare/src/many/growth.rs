@@ -44,7 +44,7 @@ impl Of {
         match self {
             Of::Processes => &[600, 2_400, 9_600],
             Of::Activities => &[1_000, 10_000, 100_000, 300_000],
-            Of::Machines => &[1, 4, 16],
+            Of::Machines => &[1, 4, 16, 64, 200],
         }
     }
 }
