@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use model::{Definition, ProcessId, Span};
 use serde_json::json;
-use shell::{Client, Signal, Signals};
+use shell::{Client, Signal, Signals, clock};
 use wire::client::{Answer, Phase, Request, Status, Summary};
 
 use crate::arguments::Following;
@@ -18,12 +18,16 @@ use crate::measure::{self, Usage};
 use crate::progress::Display;
 use crate::publish::Published;
 use crate::sources::Sources;
-use crate::state::StateDirectory;
+use crate::state::{Held, StateDirectory};
 use crate::watch::{End, Ended, Host, Watched};
 use crate::{export, garbage, json, publish, render, screen, summary_file, text};
 
 /// The longest wait for the managers' end before signals are checked.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
+/// The time after which one who waits for the managers' end is told what it waits for.
+const LOOK_SLOW: Span = Span::from_secs(1);
+const SLOW_END: &str =
+    "the results are there; removing the work directories (Ctrl-C leaves them where they are)\n";
 
 /// A process that a grid of this program runs.
 pub(crate) struct Followed<'a> {
@@ -57,13 +61,13 @@ impl Followed<'_> {
         display.end();
         match followed {
             Ok((End::Process(ended), told_faults, listed)) => {
-                self.ended(*ended, told_faults, listed, how)
+                self.ended(*ended, (told_faults, listed), signals, how)
             }
             Ok((End::Signal(signal), ..)) => self.interrupted(signal, signals, how),
             Err(failure) => {
                 let breakdown = self.grid.breakdown();
                 let resume = self.watched().command("resume");
-                let stopped = self.stop_or_signal(signals);
+                let stopped = stop_or_signal(self.grid, signals, None).failure();
                 let help = format!("what was recorded is safe: mend the cause, then {resume}");
                 Err(breakdown.or(stopped).unwrap_or(failure).help(help))
             }
@@ -101,11 +105,11 @@ impl Followed<'_> {
     fn ended(
         self,
         last: Ended,
-        told_faults: bool,
-        listed: Option<Vec<Summary>>,
+        (told_faults, listed): (bool, Option<Vec<Summary>>),
+        signals: &Signals,
         how: Following,
     ) -> Outcome {
-        let (ended, definition) = (&last.status, &last.definition);
+        let ended = &last.status;
         let in_state = || self.directory.results(self.process);
         let results = self.to.clone().unwrap_or_else(in_state);
         let write = |artifact, path: &Path| {
@@ -124,49 +128,33 @@ impl Followed<'_> {
                 exported.map(|exported| exported.and(published.outputs()))
             }
         };
-        let n_slots = self.grid.n_slots();
-        let executor = if how.json {
-            self.grid.executor_usage()
-        } else {
-            None
-        };
-        let faults = self.watched().faults(ended, definition);
-        let directory = self.directory;
         // Files that were taken from other state directories have names here that are not flushed.
         if ended.summary.totals.reused > 0
             && let Err(error) = self.grid.blobs().flush()
         {
             screen::warn(&format!("could not flush what was recalled: {error}"));
         }
-        let (failed, held) = self.grid.stop_and_hold();
-        let exported = exported.map_err(|failure| export::lost(failure, self.process))?;
-        if how.json {
-            let location = Location::Here(directory.clone());
-            let used = (measure::own(), executor);
-            let mut document = document(ended, definition, &location, &exported, Some(used));
-            published.add_to(&mut document);
-            screen::json(&document)?;
-        } else {
-            if !told_faults {
-                screen::tell(&faults);
-            }
-            if !how.quiet {
-                screen::tell(&render::ending(ended, Some(n_slots)));
-            }
-            screen::out(&outputs(&ended.outputs, &exported, how.quiet))?;
-        }
-        published.tell(self.process, how.quiet || how.json);
-        match (failed, listed) {
-            (Some(failed), _) => screen::warn(&failed.to_string()),
+        let shown = match exported {
+            Ok(exported) => self.show(&last, told_faults, (&exported, &published), how),
+            Err(failure) => Err(export::lost(failure, self.process)),
+        };
+        // Whoever only wants the results has them before the managers end: where many work directories are to be
+        // removed, that takes long on some file systems.
+        let slowly = (!how.quiet && !how.json).then_some(SLOW_END);
+        match (stop_or_signal(self.grid, signals, slowly), listed) {
+            (Stopped::Failed(failed), _) => screen::warn(&failed.to_string()),
             // Nothing changes any more.
-            (None, Some(processes)) if processes.iter().all(|one| one.phase.has_ended()) => {
-                garbage::collect_if_marked(directory.path());
+            (Stopped::InOrder(held), Some(processes))
+                if processes.iter().all(|one| one.phase.has_ended()) =>
+            {
+                garbage::collect_if_marked(self.directory.path());
                 // Without it the journal is read.
-                let _ = summary_file::write(directory.path(), processes);
+                let _ = summary_file::write(self.directory.path(), processes);
+                drop(held);
             }
-            (None, _) => {}
+            (Stopped::InOrder(_) | Stopped::BySignal, _) => {}
         }
-        drop(held);
+        shown?;
         Ok(
             if ended.summary.phase == Phase::Completed && published.is_whole() {
                 0
@@ -174,6 +162,35 @@ impl Followed<'_> {
                 status::FAULTED
             },
         )
+    }
+
+    /// Shows what has come of it.
+    fn show(
+        &self,
+        last: &Ended,
+        told_faults: bool,
+        (exported, published): (&export::Exported, &Published),
+        how: Following,
+    ) -> Result<(), Failure> {
+        let (ended, definition) = (&last.status, &last.definition);
+        if how.json {
+            let location = Location::Here(self.directory.clone());
+            let used = (measure::own(), self.grid.executor_usage());
+            let mut document = document(ended, definition, &location, exported, Some(used));
+            published.add_to(&mut document);
+            screen::json(&document)?;
+        } else {
+            if !told_faults {
+                screen::tell(&self.watched().faults(ended, definition));
+            }
+            if !how.quiet {
+                let n_slots = self.grid.n_slots();
+                screen::tell(&render::ending(ended, Some(n_slots)));
+            }
+            screen::out(&outputs(&ended.outputs, exported, how.quiet))?;
+        }
+        published.tell(self.process, how.quiet || how.json);
+        Ok(())
     }
 
     /// Lays what the definition publishes beside it.
@@ -201,7 +218,7 @@ impl Followed<'_> {
         let directory = self.directory.path().to_owned();
         let resume = self.watched().command("resume");
         screen::tell("interrupted: stopping the commands that run (once more: at once)\n");
-        let failed = self.stop_or_signal(signals);
+        let failed = stop_or_signal(self.grid, signals, None).failure();
         let (status, word) = match signal {
             Signal::Interrupt => (status::INTERRUPTED, "Ctrl-C"),
             Signal::Terminate => (status::TERMINATED, "a signal to terminate"),
@@ -223,32 +240,61 @@ impl Followed<'_> {
         }
         Ok(status)
     }
+}
 
-    /// Ends the grid; another signal does not wait for that.
-    fn stop_or_signal(self, signals: &Signals) -> Option<Failure> {
-        let (sender, ended) = sync_channel(1);
-        let grid = self.grid;
-        let stopping = std::thread::Builder::new()
-            .name("stop".to_owned())
-            .spawn(move || {
-                let _ = sender.send(grid.stop());
-            });
-        if let Err(error) = stopping {
-            return Some(Failure::new(format!(
-                "could not end the managers in order: {error}"
-            )));
+/// How the managers have ended.
+enum Stopped {
+    /// All of them; the directory stays in use until this is dropped.
+    InOrder(Held),
+    Failed(Failure),
+    /// A signal did not wait for them.
+    BySignal,
+}
+
+impl Stopped {
+    /// The failure to end them, as one says it whose commands may run.
+    fn failure(self) -> Option<Failure> {
+        match self {
+            Stopped::InOrder(_) => None,
+            Stopped::Failed(failure) => Some(failure),
+            Stopped::BySignal => Some(Failure::new(
+                "ended at once: commands that run are killed within some seconds",
+            )),
         }
-        loop {
-            match ended.recv_timeout(LOOK_AT_END) {
-                Ok(failed) => return failed,
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {}
+    }
+}
+
+/// Ends the grid; another signal does not wait for that. Whoever waits longer than a second is told why, in the words
+/// that are given.
+fn stop_or_signal(grid: Grid, signals: &Signals, mut slowly: Option<&str>) -> Stopped {
+    let (sender, ended) = sync_channel(1);
+    let stopping = std::thread::Builder::new()
+        .name("stop".to_owned())
+        .spawn(move || {
+            let _ = sender.send(grid.stop_and_hold());
+        });
+    if let Err(error) = stopping {
+        return Stopped::Failed(Failure::new(format!(
+            "could not end the managers in order: {error}"
+        )));
+    }
+    let began = clock::mono();
+    loop {
+        match ended.recv_timeout(LOOK_AT_END) {
+            Ok((Some(failed), _)) => return Stopped::Failed(failed),
+            Ok((None, held)) => return Stopped::InOrder(held),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Stopped::Failed(Failure::new("could not end the managers in order"));
             }
-            if signals.next_now().is_some() {
-                return Some(Failure::new(
-                    "ended at once: commands that run are killed within some seconds",
-                ));
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if signals.next_now().is_some() {
+            return Stopped::BySignal;
+        }
+        if clock::mono().since(began) >= LOOK_SLOW
+            && let Some(words) = slowly.take()
+        {
+            screen::tell(words);
         }
     }
 }
