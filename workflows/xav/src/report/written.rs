@@ -137,6 +137,7 @@ fn source(definition: &Definition, source: Source, gathers: &str) -> String {
             let each = draft.nodes.get(each.index())?.for_each()?;
             Some(each.item.clone())
         }),
+        Source::Pick(_) => Some(language::source(definition, source, false)),
     };
     named.unwrap_or_default()
 }
