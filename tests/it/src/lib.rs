@@ -77,6 +77,7 @@ mod own_values;
 #[cfg(test)]
 mod packages;
 #[cfg(test)]
+mod picks;
 mod pipelines;
 #[cfg(test)]
 mod plan;
