@@ -33,10 +33,11 @@ fn ran(sandbox: &Sandbox) -> Vec<String> {
         .collect()
 }
 
+/// The file that the process gives.
 fn merged(sandbox: &Sandbox) -> String {
-    let status = sandbox.json(&["status", "--json"]);
-    let directory = status["directory"].as_str().unwrap();
-    fs::read_to_string(std::path::Path::new(directory).join("results/all.txt")).unwrap()
+    let results = sandbox.xav(&["results"]).expect(0);
+    let path = results.stdout.trim().strip_prefix("all: ").unwrap();
+    fs::read_to_string(path).unwrap()
 }
 
 /// ```text
