@@ -78,6 +78,7 @@ mod own_values;
 mod packages;
 #[cfg(test)]
 mod picks;
+#[cfg(test)]
 mod pipelines;
 #[cfg(test)]
 mod plan;
