@@ -50,10 +50,14 @@ impl Process {
         let n_links_before = self.definition.links().len();
         let is_next = expanded.iterations.is_some() && self.definition.is_expanded(each);
         let last = self.definition.node(each).children().last().copied();
-        let across = match self.index.readers {
+        let mut across = match self.index.readers {
             Some(_) => self.definition.readers_across(each),
             None => Vec::new(),
         };
+        if self.index.readers.is_some() && !self.definition.is_expanded(each) {
+            // What the first body picks is known with its items.
+            across.extend(self.definition.first_pickers(each));
+        }
         let read_before = self.forget_readers(&across);
         self.definition.expand(&expanded.expansion());
         let n_nodes = self.definition.n_nodes();

@@ -27,7 +27,7 @@ pub(crate) struct Readers {
     last: BTreeSet<NodeId>,
     /// ...or the list of all files, or that publish files.
     all: BTreeSet<NodeId>,
-    /// Activities of the draft of which somebody picks the output of one item: which ones, only his items tell.
+    /// Activities of the draft that a pick names: whether one of their outputs is read, later items may tell.
     picked: BTreeSet<NodeId>,
     /// Activities of the draft that cannot be made again at any time, so that their files stay.
     once: BTreeSet<NodeId>,
@@ -201,7 +201,7 @@ impl Process {
         }
         let picks = self.definition.draft().picks.iter().flatten();
         for case in picks.flat_map(|pick| &pick.cases) {
-            if let (Source::Output { activity, .. }, Some(_)) = (case.source, &case.place) {
+            if let Source::Output { activity, .. } = case.source {
                 readers.picked.insert(activity);
             }
         }

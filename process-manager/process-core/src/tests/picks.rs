@@ -245,3 +245,30 @@ fn iterations_pick_too_and_are_the_same_after_a_restart() {
     assert_eq!(read_by(&seen, "fold 1"), ["leaf 2", "fold 0"]);
     assert_eq!(read_by(&seen, "fold 3"), ["leaf 0", "fold 2"]);
 }
+
+#[test]
+fn files_that_a_later_item_may_pick_stay_where_others_go() {
+    let mut draft = Draft {
+        keep_intermediates: Some(false),
+        ..tree("[0, 1, 2]")
+    };
+    // What nobody reads goes.
+    draft.nodes[0].kind = NodeKind::Sequence(ids(&[1, 3, 5]));
+    draft.nodes.push(leaf("alone"));
+    makes(&mut draft.nodes[5], ["alone", "x"]);
+    let (mut bench, seen) = bench("merge 1");
+    bench.submit(draft);
+    bench.restart();
+    let attempt = bench.attempt_of_line("merge 1");
+    bench.end(attempt, End::Completed, 0, "");
+    bench.run();
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+    assert_eq!(read_by(&seen, "merge 2"), ["merge 0", "merge 1"]);
+    let gone: Vec<u32> = bench
+        .discarded
+        .iter()
+        .map(|(_, activity)| *activity)
+        .collect();
+    assert_eq!(gone, [5]);
+    bench.restart();
+}

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use super::copies::renumbered;
 use super::{Expansion, shifted};
-use crate::NodeId;
 use crate::definition::{
     Checked, Definition, Draft, Graph, Link, NodeKind, PickCase, PickSite, Source,
 };
+use crate::{ActivityId, NodeId};
 
 impl Definition {
     /// The inputs that are picked for each body of a controller, in the order in which [`Expansion::picks`]
@@ -31,6 +31,19 @@ impl Definition {
             return &[];
         }
         picks.get(&self.origin(each)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The activities of the first body of a controller that pick inputs.
+    pub fn first_pickers(&self, each: NodeId) -> Vec<ActivityId> {
+        let sites = self.pick_sites(each);
+        let Some(&first) = self.children(each).first().filter(|_| !sites.is_empty()) else {
+            return Vec::new();
+        };
+        let around = self.shifts(first);
+        let readers = sites.iter().map(|site| shifted(site.reader, &around));
+        let mut readers: Vec<ActivityId> = readers.map(|reader| ActivityId(reader.0)).collect();
+        readers.dedup();
+        readers
     }
 
     /// The controller among whose bodies a case picks one, as whoever lies in a body of `each` sees it; itself
