@@ -17,6 +17,7 @@ mod links;
 mod node;
 mod on_fault;
 mod order;
+mod pick;
 mod policy;
 mod publish;
 mod repeat;
@@ -41,6 +42,7 @@ pub use self::for_each::ForEach;
 pub use self::grow::{Enclosing, Expansion};
 pub use self::node::{Join, Link, Node, NodeKind};
 pub use self::on_fault::OnFault;
+pub use self::pick::{Pick, PickCase, PickSite, Picked};
 pub use self::policy::Policy;
 pub use self::publish::{Publish, PublishOf};
 pub use self::repeat::{Repeat, Test};
@@ -66,6 +68,9 @@ struct Checked {
     has_bodies: bool,
     /// Activities of the draft that read across the edge of a body.
     crossings: grow::Crossings,
+    /// Inputs that are picked among the outputs of many items, by the controllers of the bodies that
+    /// their readers lie in.
+    picks: BTreeMap<NodeId, Vec<PickSite>>,
     grown: Option<Box<grow::Grown>>,
     /// The nodes beyond those of the draft.
     copies: grow::Copies,
@@ -142,6 +147,10 @@ pub struct Draft {
     /// The results that are laid beside the definition at the end; nothing is said where there are none.
     #[n(15)]
     pub publish: Option<Vec<Publish>>,
+    /// Files that are picked among the outputs of many items ([`Source::Pick`]); nothing is said where
+    /// there are none.
+    #[n(16)]
+    pub picks: Option<Vec<Pick>>,
 }
 
 /// The way of data from activity to activity.
@@ -355,6 +364,21 @@ impl Draft {
         }
     }
 
+    /// The cases of a pick; none where there is no such pick.
+    pub fn pick_cases(&self, pick: u32) -> &[PickCase] {
+        let pick = self.picks.as_ref().and_then(|all| all.get(pick as usize));
+        pick.map_or(&[], |pick| &pick.cases)
+    }
+
+    /// The sources that a file may come from: itself, or those of the cases that it is picked from.
+    pub fn sources(&self, source: Source) -> impl Iterator<Item = Source> + '_ {
+        let (own, cases) = match source {
+            Source::Pick(pick) => (None, self.pick_cases(pick)),
+            Source::Output { .. } | Source::Input(_) | Source::Item(_) => (Some(source), &[][..]),
+        };
+        own.into_iter().chain(cases.iter().map(|case| case.source))
+    }
+
     /// The files that lie in every attempt's directory.
     pub fn common_files(&self) -> &[String] {
         let n_common = self.n_common_files.map_or(usize::MAX, |n| n as usize);
@@ -526,6 +550,21 @@ impl Place {
             None => "if".to_owned(),
             Some(elif) => format!("elif.{elif}.if"),
         }
+    }
+}
+
+impl Place {
+    /// The field in which a pick has the source of this case: `then`, `else.then`, `else.else`, below the
+    /// field of what is picked; that field itself where there is one case alone.
+    pub fn picked(of: &str, number: usize, n_cases: usize) -> String {
+        let is_last = number + 1 == n_cases;
+        let end = if is_last { "" } else { ".then" };
+        format!("{of}{}{end}", ".else".repeat(number))
+    }
+
+    /// The field in which a pick has the condition of this case: `if`, `else.if`.
+    pub fn picked_when(of: &str, number: usize) -> String {
+        format!("{of}{}.if", ".else".repeat(number))
     }
 }
 

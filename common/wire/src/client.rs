@@ -30,7 +30,7 @@ pub use progress::{
 pub use published::{PublishedAt, PublishedFile, PublishedPage};
 pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
-pub use why::{Change, REASONS_MAX, Reason, Recall, Why};
+pub use why::{Change, EachRun, REASONS_MAX, Reason, Recall, Why};
 
 /// A client's request. It has a number in its envelope, which the answer repeats.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

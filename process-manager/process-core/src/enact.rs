@@ -10,6 +10,7 @@ pub(crate) mod judge;
 pub(crate) mod lengths;
 pub(crate) mod message;
 mod outside;
+pub(crate) mod pick;
 pub(crate) mod problem;
 pub(crate) mod recompute;
 pub(crate) mod reuse;

@@ -28,6 +28,7 @@ mod owners;
 mod owners_share;
 mod packing;
 pub(crate) mod paper;
+mod picks;
 mod priority;
 mod recall;
 mod recompute;

@@ -19,6 +19,7 @@ files: [common.sh]
 variables: { lines: int, word: string, twice: int }
 outputs:
   all: merge.all
+  folded: 'fold[size(inputs.texts) - 1].all'
   word: ${ word }
 body:
   sequence:
@@ -37,6 +38,16 @@ body:
           - activity: tag
             run: { shell: 'echo ${ own } > tag.txt' }
             outputs: { tag: tag.txt }
+    - for-each:
+        item: k
+        in: ${ range(size(inputs.texts)) }
+        do:
+          activity: fold
+          run: { shell: 'sort -u own.txt before.txt > all.txt' }
+          inputs:
+            own.txt: 'sort[k].sorted'
+            before.txt: { if: '${ k == 0 }', then: 'sort[0].sorted', else: 'fold[k - 1].all' }
+          outputs: { all: all.txt }
     - parallel:
         - activity: merge
           run: { shell: 'cat parts/* > all.txt; wc -l < all.txt' }

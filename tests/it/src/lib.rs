@@ -77,6 +77,8 @@ mod own_values;
 #[cfg(test)]
 mod packages;
 #[cfg(test)]
+mod picks;
+#[cfg(test)]
 mod pipelines;
 #[cfg(test)]
 mod plan;

@@ -157,7 +157,7 @@ impl Known {
         let draft = &generated.submit.draft;
         let made_by = |source: Source| match source {
             Source::Output { activity, .. } => Some((process, ActivityId(activity.0))),
-            Source::Input(_) | Source::Item(_) => None,
+            Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
         };
         for (index, node) in draft.nodes.iter().enumerate() {
             let NodeKind::Activity(activity) = &node.kind else {

@@ -424,6 +424,7 @@ impl<'a> Interpreter<'a> {
                 }
             }
             Source::Item(_) => panic!("items are numbers"),
+            Source::Pick(_) => panic!("the process that it stands for picks nothing"),
         }
     }
 

@@ -6,7 +6,7 @@ mod controllers;
 use model::RetryOn;
 
 pub(crate) use self::controllers::{
-    BRANCH, CARRIED, CASE, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM,
+    BRANCH, CARRIED, CASE, CHOSEN, DEFAULT, FOR_EACH, FOR_EACH_FORM, IF, PARALLEL, PARALLEL_FORM,
     REPEAT_UNTIL, SEQUENCE, SEQUENCE_FORM, SWITCH, WHILE,
 };
 
@@ -78,6 +78,8 @@ pub(crate) enum Shape {
     Staged,
     /// One source of a file.
     Source,
+    /// One source of a file, or a choice between several.
+    ChosenSource,
     Produced,
     Publish,
     Capture,

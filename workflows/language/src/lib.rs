@@ -27,7 +27,7 @@ pub use diagnostic::{Also, Diagnostic, Diagnostics, Report, Severity};
 pub use env_file::{ENV_FILE_BYTES_MAX, EnvFileError, parse_env_file};
 pub use known_items::{has_unknown_items, with_known_items};
 pub use schema::schema;
-pub use show::{dot, json, tree};
+pub use show::{dot, json, source, tree};
 pub use units::{UnitError, parse_duration, parse_size};
 
 /// Limits on files.

@@ -22,6 +22,7 @@ use model::{Definition, Draft, Expression, NodeId, NodeKind, Type, Value};
 use self::lost::Lost;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::keys::{ACTIVITY, ELSEWHERE, Key, PROCESS, TYPES, Table, is_step};
+use crate::known_items::wrong_picks;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::tree::{Id, Tree, is_odd_blank, shorten};
 
@@ -152,6 +153,11 @@ impl<'t> Reader<'t, '_> {
                     let is_order = problem.place.field.starts_with("links.");
                     keep(self.located(problem, None), is_order);
                 }
+            }
+        }
+        if let Ok(definition) = &checked {
+            for problem in wrong_picks(definition) {
+                keep(self.located(&problem, None), false);
             }
         }
         // Last, so that they take no error's place.

@@ -6,9 +6,9 @@ use model::{OnFault, Policy};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{
-    BRANCH, CAPTURE, CARRIED, CASE, CONTAINER, DEFAULT, ENVIRONMENT, FOR_EACH_FORM, INPUT, Key,
-    LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RETRY_WORDS, RUN, SEQUENCE_FORM, STDIN, STEPS,
-    Shape, TYPES, Table, VARIABLE,
+    BRANCH, CAPTURE, CARRIED, CASE, CHOSEN, CONTAINER, DEFAULT, ENVIRONMENT, FOR_EACH_FORM, INPUT,
+    Key, LINK, PARALLEL_FORM, PARSES, PROCESS, RETRY, RETRY_WORDS, RUN, SEQUENCE_FORM, STDIN,
+    STEPS, Shape, TYPES, Table, VARIABLE,
 };
 
 /// The JSON Schema of a definition.
@@ -20,6 +20,7 @@ pub fn schema() -> Value {
         "title": "A Xavantes process definition",
         "$defs": {
             "step": { "oneOf": steps },
+            "chosen": table(&CHOSEN),
             "type": {
                 "type": "string",
                 "pattern": format!("^(list of )?({})$", TYPES.join("|")),
@@ -123,8 +124,11 @@ fn shape(shape: Shape) -> Value {
             "type": "string", "pattern": "^x[0-9]+(\\.[0-9]+)?$", "examples": ["x2", "x1.5"],
         }),
         Shape::Stdin => json!({ "anyOf": [text, table(&STDIN)] }),
-        Shape::Staged => by_name(json!({ "anyOf": [source, table(&CARRIED)] })),
+        Shape::Staged => {
+            by_name(json!({ "anyOf": [source, table(&CARRIED), { "$ref": "#/$defs/chosen" }] }))
+        }
         Shape::Source => source,
+        Shape::ChosenSource => json!({ "anyOf": [source, { "$ref": "#/$defs/chosen" }] }),
         Shape::Produced => by_name(json!({ "type": ["string", "number"] })),
         Shape::Publish => by_name(json!({ "type": ["string", "number"] })),
         Shape::Capture => table(&CAPTURE),

@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use model::{Activity, Command, Definition, ForEach, Join, Node, NodeId, NodeKind, Source};
 
-pub(crate) use self::json::item_name;
-pub use self::json::json;
+pub(crate) use self::json::{case_source, item_name};
+pub use self::json::{json, source};
 
 /// The tree of controllers and activities, a line each.
 pub fn tree(definition: &Definition) -> String {

@@ -7,6 +7,7 @@ mod good;
 mod hostile;
 mod kinds;
 mod own_variables;
+mod picks;
 mod publish;
 mod repeat;
 mod schema;

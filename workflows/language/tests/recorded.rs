@@ -128,7 +128,8 @@ fn graph(definition: &Definition) -> Graph {
                     }
                     model::Source::Output { .. }
                     | model::Source::Input(_)
-                    | model::Source::Item(_) => None,
+                    | model::Source::Item(_)
+                    | model::Source::Pick(_) => None,
                 });
             edges.insert(key, flows.sum());
         }

@@ -184,16 +184,19 @@ fn is_safe(item: &str) -> bool {
 fn ending(definition: &Definition, output: &str) -> String {
     let draft = definition.draft();
     let found = draft.outputs.iter().find(|known| known.name == output);
-    let Some(
-        OutputSource::Produced(Source::Output { activity, output })
-        | OutputSource::Gathered(Source::Output { activity, output }),
-    ) = found.map(|known| &known.source)
-    else {
+    let source = found.and_then(|known| match known.source {
+        // Whichever is picked, all are files of one kind.
+        OutputSource::Produced(source) | OutputSource::Gathered(source) => {
+            draft.sources(source).next()
+        }
+        OutputSource::Expression(_) => None,
+    });
+    let Some(Source::Output { activity, output }) = source else {
         return String::new();
     };
     let produced = definition
         .activity(model::ActivityId(activity.0))
-        .and_then(|activity| activity.outputs.get(*output as usize));
+        .and_then(|activity| activity.outputs.get(output as usize));
     match produced {
         Some(produced) if !produced.is_directory() => Path::new(&produced.path)
             .extension()

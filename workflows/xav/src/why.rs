@@ -6,7 +6,7 @@ mod whole;
 use model::{ActivityId, Definition, NodeId, Wall};
 use serde_json::{Value as Json, json};
 use wire::client::{
-    ActivityPhase, Answer, Change, Phase, Reason, Recall, Request, Status, Why as Answered,
+    ActivityPhase, Answer, Change, EachRun, Phase, Reason, Recall, Request, Status, Why as Answered,
 };
 
 use crate::arguments::Why;
@@ -208,6 +208,7 @@ impl Explanation<'_> {
                 };
                 format!("{n_failed} of {most} tries failed{ends}{memory}")
             }
+            Reason::EachRun(why) => format!("each `xav run` runs it: {}", each_run(why)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
                 format!("no other machine keeps a copy of what it made: {why}")
@@ -402,6 +403,15 @@ impl Explanation<'_> {
                 "ends": ends,
                 "memory_bytes": memory.map(|memory| memory.0),
             }),
+            Reason::EachRun(why) => {
+                let (cause, named) = match why {
+                    EachRun::Said => ("said", None),
+                    EachRun::MakesNothing => ("makes-nothing", None),
+                    EachRun::AtMostOnce => ("at-most-once", None),
+                    EachRun::NamesOutside(word) => ("names-outside", Some(word)),
+                };
+                json!({ "reason": "each-run", "cause": cause, "named": named })
+            }
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
             Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),
@@ -442,6 +452,23 @@ pub(crate) fn recall_document(recall: &Recall) -> Json {
         }
         Recall::Nothing => json!({ "recall": "nothing" }),
         Recall::TooLong => json!({ "recall": "too-long" }),
+    }
+}
+
+/// Why no outcome of an earlier run stands for an activity.
+fn each_run(why: &EachRun) -> String {
+    match why {
+        EachRun::Said => "`cache: false` says so".to_owned(),
+        EachRun::MakesNothing => {
+            "it has no outputs and captures nothing, so its effect is the point".to_owned()
+        }
+        EachRun::AtMostOnce => "`at-most-once` does more than its outputs".to_owned(),
+        EachRun::NamesOutside(word) => {
+            let word = text::one_line(word, 80);
+            format!(
+                "`{word}` lies outside of its directory (`cache: true` recalls it all the same)"
+            )
+        }
     }
 }
 

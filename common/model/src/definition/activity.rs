@@ -137,6 +137,10 @@ pub enum Source {
     /// The item that a body is run for, which is a file or a directory: the root of the body.
     #[n(2)]
     Item(#[n(0)] NodeId),
+    /// An output of one of many items, which is picked by an expression: the place in
+    /// [`super::Draft::picks`]. In a process another source stands in its place once it is known.
+    #[n(3)]
+    Pick(#[n(0)] u32),
 }
 
 /// An output that an activity declares.

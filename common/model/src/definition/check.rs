@@ -7,6 +7,7 @@ mod data;
 mod environment;
 mod links;
 mod named_limits;
+mod picks;
 mod problems;
 mod publish;
 mod races;
@@ -67,6 +68,7 @@ pub(super) fn check(mut draft: Draft) -> Result<Checked, Vec<Problem>> {
     publish::check(&draft, &mut problems);
     check_names(&draft, &bodies, &mut problems);
     check_reads(&draft, &bodies, &mut problems);
+    picks::check(&draft, &bodies, &mut problems);
     variables::check(&draft, &bodies, &mut problems);
     let order = Order::new(&draft.nodes, &links);
     report_cycles(&draft, &links, order.cycles(), &mut problems);
@@ -103,6 +105,7 @@ impl Checked {
             graph: Graph(OnceLock::from(order.graph(&draft.nodes))),
             has_bodies: draft.nodes.iter().any(has_bodies),
             crossings: Crossings::new(&draft, &parents),
+            picks: Checked::pick_sites_of(&draft, &parents),
             grown: None,
             copies: Copies::default(),
             variables: by_name(draft.variables.iter().map(|variable| &variable.name)),
@@ -491,5 +494,7 @@ fn check_source(
         // Whether it is in that body is looked at with all that is read.
         Source::Item(_) if node.is_some() => {}
         Source::Item(_) => problems.add(node, field, "an item is known in its for-each alone"),
+        // Its cases are looked at with all that is read.
+        Source::Pick(_) => {}
     }
 }

@@ -17,6 +17,7 @@
 mod copies;
 mod crossings;
 mod nodes;
+mod picks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use minicbor::{Decode, Encode};
 pub(super) use self::crossings::Crossings;
 pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
-use super::{Checked, Definition, Draft, Node, NodeKind, OutputSource, Policy, Source};
+use super::{Checked, Definition, Draft, Node, NodeKind, OutputSource, Picked, Policy, Source};
 use crate::{ActivityId, NodeId};
 
 /// The items that a for-each runs its body for, or further iterations of a loop: how many, and their
@@ -45,6 +46,10 @@ pub struct Expansion {
     /// Bodies of a for-each after whose success it completes; all where nothing is said.
     #[n(3)]
     pub n_enough: Option<u32>,
+    /// What is picked for each body that is added, in the order of [`Definition::pick_sites`], one body after
+    /// another; nothing is said where the bodies pick nothing.
+    #[n(4)]
+    pub picks: Option<Vec<Picked>>,
 }
 
 /// What a definition has become since it was submitted.
@@ -167,8 +172,10 @@ impl Definition {
         let bodies = self.shifts(each);
         let suffix = self.suffix(each);
         self.make_neighbours(each, &bodies);
+        let n_before = self.n_items(each).unwrap_or(0);
         let checked = Arc::make_mut(&mut self.0);
         checked.expand(expansion, &bodies, &suffix);
+        self.settle_picks(expansion, n_before);
     }
 
     /// Makes the copies that an expansion reads or changes: the controller, its first body, and whoever
@@ -384,7 +391,17 @@ impl Definition {
                 false
             }
         });
-        is_output || self.0.crossings.is_gathered(own)
+        is_output || self.0.crossings.is_gathered(own) || self.is_picked_from(own)
+    }
+
+    /// Returns true if somebody reads an output of one of many copies of this body, by its place.
+    fn is_picked_from(&self, body: Shift) -> bool {
+        let picks = self.0.submitted().picks.iter().flatten();
+        let mut cases = picks.flat_map(|pick| &pick.cases);
+        cases.any(|case| match case.source {
+            Source::Output { activity, .. } => case.place.is_some() && body.of(activity).is_some(),
+            Source::Input(_) | Source::Item(_) | Source::Pick(_) => false,
+        })
     }
 
     /// Returns true if an iteration of a loop reads what this activity has made in the one before.

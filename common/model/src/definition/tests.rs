@@ -1,6 +1,7 @@
 //! The checks that make a draft a definition, and its graph.
 
 mod grow;
+mod picks;
 
 use super::*;
 use crate::Bytes;

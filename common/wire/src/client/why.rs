@@ -135,6 +135,26 @@ pub enum Reason {
         #[n(3)]
         memory: Option<Bytes>,
     },
+    /// Each `xav run` runs it, for this reason.
+    #[n(14)]
+    EachRun(#[n(0)] EachRun),
+}
+
+/// Why an activity is run again where an outcome of an earlier run might stand for it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum EachRun {
+    /// The definition says so: `cache: false`.
+    #[n(0)]
+    Said,
+    /// It has no outputs and writes no stream into a variable.
+    #[n(1)]
+    MakesNothing,
+    /// It runs at most once in a process.
+    #[n(2)]
+    AtMostOnce,
+    /// Its command, stdin or environment names this, which lies outside of its directory.
+    #[n(3)]
+    NamesOutside(#[n(0)] String),
 }
 
 /// The result of the search for a recorded outcome.

@@ -11,7 +11,7 @@ use super::Shown;
 use crate::dispatch::{Commands, FullLimit, Grid};
 use crate::enact::compare::compared;
 use crate::enact::evaluate::Evaluator;
-use crate::enact::reuse::memo_of;
+use crate::enact::reuse::{memo_of, runs_each_time};
 use crate::process::Process;
 use crate::process::index::has_ended;
 use crate::record::{ActivityPhase, LinkState, NodeState};
@@ -124,6 +124,9 @@ pub(super) fn explain(
     if reasons.len() < REASONS_MAX {
         reasons.extend(tries(process, activity, phase));
     }
+    if reasons.len() < REASONS_MAX {
+        reasons.extend(each_run(process, activity, phase));
+    }
     let mut seen: Vec<Reason> = Vec::new();
     reasons.retain(|reason| {
         let is_first = !seen.contains(reason);
@@ -142,6 +145,16 @@ pub(super) fn explain(
         reasons,
         recall: recall(base, process, activity),
     }
+}
+
+/// The reason why a command that was run is run by each `xav run`, of a process without an owner: on a grid only
+/// what says so recalls outcomes of other processes.
+fn each_run(process: &Process, activity: ActivityId, phase: ActivityPhase) -> Option<Reason> {
+    let was_run = phase == ActivityPhase::Completed && process.details(activity).reused.is_none();
+    if !was_run || process.owner.is_some() || process.base.is_some() {
+        return None;
+    }
+    runs_each_time(process, activity).map(Reason::EachRun)
 }
 
 fn limit(full: FullLimit) -> Reason {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{ExpressionError, ProcessScope, Programs};
 use model::{
-    Assignment, Fault, FaultName, Join, NodeId, NodeKind, Now, OutputSource, Source, Value,
+    Assignment, Fault, FaultName, Join, NodeId, NodeKind, Now, Output, OutputSource, Source, Value,
 };
 
 use crate::budget::DECISION_STEPS;
@@ -13,6 +13,7 @@ use crate::enact::evaluate::{
     Evaluator, Spot, admit, expression_fault, fault_event, has_room, produced, scope,
 };
 use crate::enact::expand::{expand, repeat};
+use crate::enact::pick::picked_output;
 use crate::process::Process;
 use crate::record::{Event, Phase};
 use crate::tree::Decision;
@@ -223,7 +224,7 @@ fn close(
                     let message = format!("output `{}`: {error}", output.name);
                     Box::new(Fault::new(FaultName::Expression, message))
                 })?,
-            OutputSource::Produced(source) => match produced(process, last(process, *source)) {
+            OutputSource::Produced(source) => match ended(process, output, *source, evaluator)? {
                 Some(value) => value,
                 None => {
                     let message = format!(
@@ -240,15 +241,23 @@ fn close(
     Ok(outputs)
 }
 
-/// The source of an output of the process: that of the last iteration, where it lies in a loop.
-fn last(process: &Process, source: Source) -> Source {
-    match source {
+/// The value of an output of the process: that of the last iteration, where it lies in a loop, or that of the item
+/// that is picked.
+fn ended(
+    process: &Process,
+    output: &Output,
+    source: Source,
+    evaluator: &mut Evaluator<'_>,
+) -> Result<Option<Value>, Box<Fault>> {
+    let source = match source {
         Source::Output { activity, output } => Source::Output {
             activity: process.definition.last_instance(activity),
             output,
         },
+        Source::Pick(pick) => picked_output(process, (&output.name, pick), evaluator)?,
         Source::Input(_) | Source::Item(_) => source,
-    }
+    };
+    Ok(produced(process, source))
 }
 
 /// What an activity has produced for each item, by the item's name, without those for which it was

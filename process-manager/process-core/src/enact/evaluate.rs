@@ -148,6 +148,8 @@ pub(crate) fn produced(process: &Process, source: Source) -> Option<Value> {
             Some(value) => Some(value.clone()),
         },
         Source::Item(body) => process.item_of(body).cloned(),
+        // Another source stands in its place before anybody reads it.
+        Source::Pick(_) => None,
     }
 }
 

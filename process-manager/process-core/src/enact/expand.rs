@@ -8,7 +8,9 @@ use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, VALUES_BYTES_MAX};
 use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value};
 
 use crate::enact::evaluate::{Evaluator, expression_fault, scope};
+use crate::enact::pick::picks;
 use crate::process::Process;
+use crate::process::items::Items;
 use crate::record::{Event, Expanded, Iterations};
 
 /// Items that are taken over in the time of one step.
@@ -45,11 +47,14 @@ pub(crate) fn expand(
     used.map_err(|error| expression_fault(process, node, &error.to_string()))?;
     let n_enough = n_enough(process, (node, each), items.len(), evaluator)?;
     let keys = keys(process, (node, each), &items, evaluator)?;
+    let names_of = |place: u32| named(process, (node, each), (place as usize, &items));
+    let picks = picks(process, node, 0..items.len() as u32, names_of, evaluator)?;
     let expanded = Expanded {
         node,
         items,
         keys,
         n_enough,
+        picks,
         ..Expanded::default()
     };
     let n_bytes = process.index.items_bytes + expanded.size();
@@ -109,6 +114,14 @@ pub(crate) fn repeat(
         0 => Vec::new(),
         _ => process.entries_again(node, now.wall),
     };
+    let names_of = |place: u32| {
+        let mut names = process.items(node);
+        if let Some(name) = &repeat.index {
+            names.push_number(name, i64::from(place));
+        }
+        names
+    };
+    let picks = picks(process, node, n_before..n_before + 1, names_of, evaluator)?;
     let folded = Some(process.foldable(node, n_kept));
     let folded = folded.filter(|folded| !folded.is_empty());
     let n_more = 1;
@@ -119,6 +132,7 @@ pub(crate) fn repeat(
             entries,
             folded,
         }),
+        picks,
         ..Expanded::default()
     })))
 }
@@ -176,16 +190,12 @@ fn keys(
     };
     let mut keys = Vec::with_capacity(items.len());
     let mut seen = BTreeSet::new();
-    for (place, item) in items.iter().enumerate() {
+    for place in 0..items.len() {
         let fault = |message: &str| {
             let message = format!("the key of item {place}: {message}");
             expression_fault(process, node, &message)
         };
-        let mut names = process.items(node);
-        names.push_borrowed(&each.item, item);
-        if let Some(index) = &each.index {
-            names.push_number(index, place as i64);
-        }
+        let names = named(process, (node, each), (place, items));
         let value = evaluator.value(key, &scope(process, &names));
         let key = match value.map_err(|error| fault(&error.to_string()))? {
             Value::Text(text) => text,
@@ -211,6 +221,20 @@ fn keys(
         keys.push(key);
     }
     Ok(keys)
+}
+
+/// The names that the body of an item can read: those around, the item and its place.
+fn named<'a>(
+    process: &'a Process,
+    (node, each): (NodeId, &'a ForEach),
+    (place, items): (usize, &'a [Value]),
+) -> Items<'a> {
+    let mut names = process.items(node);
+    names.push_borrowed(&each.item, &items[place]);
+    if let Some(index) = &each.index {
+        names.push_number(index, place as i64);
+    }
+    names
 }
 
 /// Returns true if a text can be part of the names of activities and files.

@@ -280,6 +280,7 @@ fn missing(process: &Process, id: ActivityId, path: &str, source: Source) -> Box
             format!("{name}: input `{path}` is not there, because nothing was given for `{input}`")
         }
         Source::Item(_) => format!("{name}: input `{path}`: the item is no file"),
+        Source::Pick(_) => format!("{name}: input `{path}`: no item was picked"),
     };
     Box::new(Fault::new(FaultName::MissingOutput, message).of(id))
 }

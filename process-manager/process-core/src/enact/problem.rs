@@ -54,7 +54,7 @@ fn bytes_given(process: &Process, from: ActivityId, to: ActivityId, mean: Bytes)
     let inputs = declared.map_or(&[][..], |declared| &declared.inputs);
     let outputs = inputs.iter().filter_map(|input| match input.source {
         Source::Output { activity, output } if activity == from.node() => Some(output),
-        Source::Output { .. } | Source::Input(_) | Source::Item(_) => None,
+        Source::Output { .. } | Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
     });
     let bytes = outputs.map(|output| {
         let produced = process.output_of(from, output);

@@ -35,7 +35,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
                     format!("the input `{input}` of the process")
                 }
                 Some(Source::Item(_)) => format!("the item `{}`", one.path),
-                Some(Source::Output { .. }) | None => {
+                Some(Source::Output { .. } | Source::Pick(_)) | None => {
                     format!("the file `{}` that was given with the process", one.path)
                 }
             };

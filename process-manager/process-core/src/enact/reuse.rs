@@ -1,10 +1,12 @@
 //! Reuse: the test that an activity may take over a recorded outcome.
 
+use expression::Programs;
 use model::{ActivityId, Artifact, AttemptId, Caching, Value};
+use wire::client::EachRun;
 
 use crate::enact::evaluate::{Evaluator, admit, has_room};
 use crate::enact::message::resolve;
-use crate::enact::outside::names_outside;
+use crate::enact::outside::{named_outside, names_outside};
 use crate::process::Process;
 use crate::record::{ActivityPhase, CacheKey, Reused};
 use crate::shared_outcome::SharedOutcome;
@@ -45,6 +47,27 @@ pub(crate) fn decided(
         cache_key: CacheKey::of(declared, &dispatch),
         is_confined: !names_outside(&dispatch),
     })
+}
+
+/// Why no outcome of an earlier run of the same definition stands for an activity, as far as that follows from
+/// the activity itself; none if one may.
+pub(crate) fn runs_each_time(process: &Process, activity: ActivityId) -> Option<EachRun> {
+    let declared = process.definition().activity_as_written(activity)?;
+    match declared.cache {
+        Caching::Always => return None,
+        Caching::Never => return Some(EachRun::Said),
+        Caching::Unsaid if declared.at_most_once => return Some(EachRun::AtMostOnce),
+        Caching::Unsaid if !declared.may_be_recalled() => return Some(EachRun::MakesNothing),
+        Caching::Unsaid => {}
+    }
+    let attempt = AttemptId {
+        process: process.id(),
+        activity,
+        number: 1,
+    };
+    let mut programs = Programs::default();
+    let dispatch = resolve(process, attempt, &mut Evaluator::new(&mut programs)).ok()?;
+    named_outside(&dispatch).map(EachRun::NamesOutside)
 }
 
 /// The outcome of `source` for reuse by `activity`, if it ended well, has the same cache key and is

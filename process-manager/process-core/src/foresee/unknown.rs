@@ -63,7 +63,7 @@ impl Unknown {
             .iter()
             .filter_map(|staged| match staged.source {
                 Source::Output { activity, .. } => Some(ActivityId(activity.0)),
-                Source::Input(_) | Source::Item(_) => None,
+                Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
             });
         let mut found: BTreeSet<ActivityId> =
             made.filter(|maker| self.makers.contains(maker)).collect();

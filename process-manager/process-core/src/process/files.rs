@@ -13,7 +13,7 @@ use crate::record::ActivityPhase;
 pub(crate) fn maker(source: Option<Source>) -> Option<ActivityId> {
     match source {
         Some(Source::Output { activity, .. }) => Some(ActivityId(activity.0)),
-        Some(Source::Input(_) | Source::Item(_)) | None => None,
+        Some(Source::Input(_) | Source::Item(_) | Source::Pick(_)) | None => None,
     }
 }
 
@@ -27,7 +27,7 @@ impl Process {
     pub(crate) fn holder(&self, source: Option<Source>) -> Option<ResourceId> {
         match source {
             Some(Source::Output { activity, .. }) => Some(self.holder_of(ActivityId(activity.0))),
-            Some(Source::Input(_) | Source::Item(_)) | None => self.store,
+            Some(Source::Input(_) | Source::Item(_) | Source::Pick(_)) | None => self.store,
         }
     }
 }
@@ -192,6 +192,8 @@ impl Process {
             OutputSource::Gathered(Source::Output { activity, .. }) => {
                 self.definition.instances(activity)
             }
+            // Which one it is, the end tells.
+            OutputSource::Produced(Source::Pick(pick)) => self.picked_makers(pick),
             OutputSource::Produced(_) | OutputSource::Gathered(_) | OutputSource::Expression(_) => {
                 Vec::new()
             }

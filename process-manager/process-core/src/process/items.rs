@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use model::{Enclosing, NodeId, NodeKind, Value};
+use model::{Enclosing, NodeId, NodeKind, Source, Value};
 
 use crate::process::Process;
 use crate::record::{Expanded, Iterations};
@@ -50,10 +50,14 @@ impl Process {
         let n_links_before = self.definition.links().len();
         let is_next = expanded.iterations.is_some() && self.definition.is_expanded(each);
         let last = self.definition.node(each).children().last().copied();
-        let across = match self.index.readers {
+        let mut across = match self.index.readers {
             Some(_) => self.definition.readers_across(each),
             None => Vec::new(),
         };
+        if self.index.readers.is_some() && !self.definition.is_expanded(each) {
+            // What the first body picks is known with its items.
+            across.extend(self.definition.first_pickers(each));
+        }
         let read_before = self.forget_readers(&across);
         self.definition.expand(&expanded.expansion());
         let n_nodes = self.definition.n_nodes();
@@ -89,6 +93,9 @@ impl Process {
         {
             // One iteration after another is the same as several at once.
             before.n_more = before.n_more.saturating_add(more.n_more);
+            if let (Some(before), Some(picks)) = (&mut last.picks, &expanded.picks) {
+                before.extend_from_slice(picks);
+            }
             return;
         }
         let (n_more, entries) = (more.n_more, Vec::new());
@@ -99,6 +106,7 @@ impl Process {
                 entries,
                 folded: None,
             }),
+            picks: expanded.picks.clone(),
             ..Expanded::default()
         });
     }
@@ -121,6 +129,18 @@ impl Process {
     pub(crate) fn item_of(&self, body: NodeId) -> Option<&Value> {
         let of = self.definition.enclosing(body).next()?;
         self.item(of).filter(|_| of.body == body)
+    }
+
+    /// The activities whose outputs an output of the process may be picked from.
+    pub(super) fn picked_makers(&self, pick: u32) -> Vec<NodeId> {
+        let cases = self.definition.draft().pick_cases(pick).iter();
+        let makers = cases.filter_map(|case| match case.source {
+            Source::Output { activity, .. } => Some(activity),
+            Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
+        });
+        makers
+            .flat_map(|maker| self.definition.instances(maker))
+            .collect()
     }
 
     /// The items, their indexes and the variables of bodies, that expressions of a node can read by name.

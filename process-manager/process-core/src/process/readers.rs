@@ -27,6 +27,8 @@ pub(crate) struct Readers {
     last: BTreeSet<NodeId>,
     /// ...or the list of all files, or that publish files.
     all: BTreeSet<NodeId>,
+    /// Activities of the draft that a pick names: whether one of their outputs is read, later items may tell.
+    picked: BTreeSet<NodeId>,
     /// Activities of the draft that cannot be made again at any time, so that their files stay.
     once: BTreeSet<NodeId>,
     pub(crate) unneeded: Unneeded,
@@ -70,6 +72,7 @@ impl Process {
         let origin = self.definition.origin(maker.node());
         is_made
             && !readers.once.contains(&origin)
+            && !readers.picked.contains(&origin)
             && declared.cache != Caching::Always
             && reading.is_none_or(|reading| reading.left.is_empty())
             && !self.is_to_be_recomputed(maker)
@@ -182,9 +185,24 @@ impl Process {
                 OutputSource::Gathered(Source::Output { activity, .. }) => {
                     readers.all.insert(activity);
                 }
+                OutputSource::Produced(Source::Pick(pick)) => {
+                    let cases = self.definition.draft().pick_cases(pick).iter();
+                    readers
+                        .all
+                        .extend(cases.filter_map(|case| match case.source {
+                            Source::Output { activity, .. } => Some(activity),
+                            Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
+                        }));
+                }
                 OutputSource::Produced(_)
                 | OutputSource::Gathered(_)
                 | OutputSource::Expression(_) => {}
+            }
+        }
+        let picks = self.definition.draft().picks.iter().flatten();
+        for case in picks.flat_map(|pick| &pick.cases) {
+            if let Source::Output { activity, .. } = case.source {
+                readers.picked.insert(activity);
             }
         }
         let published = self.definition.draft().published().iter();

@@ -163,7 +163,7 @@ impl Process {
         let inputs = declared.map_or(&[][..], |declared| &declared.inputs);
         inputs.iter().filter_map(|input| match input.source {
             Source::Output { activity, .. } => Some(ActivityId(activity.0)),
-            Source::Input(_) | Source::Item(_) => None,
+            Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
         })
     }
 

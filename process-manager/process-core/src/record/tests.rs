@@ -275,6 +275,12 @@ fn events() -> Vec<Event> {
             }),
             ..Expanded::default()
         })),
+        Event::Expanded(Box::new(Expanded {
+            node: NodeId(4),
+            items: vec![Value::Int(7)],
+            picks: Some(vec![model::Picked { case: 1, place: 3 }]),
+            ..Expanded::default()
+        })),
     ]
 }
 

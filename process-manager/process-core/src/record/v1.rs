@@ -162,7 +162,8 @@ impl Event {
     pub(crate) fn weight(&self) -> usize {
         let writes = match self {
             Event::Expanded(expanded) => {
-                let n_listed = expanded.items.len() + expanded.folded().len();
+                let n_picked = expanded.picks.as_ref().map_or(0, Vec::len);
+                let n_listed = expanded.items.len() + expanded.folded().len() + n_picked;
                 return 1 + n_listed / 4 + expanded.size() / ENTRY_BYTES;
             }
             Event::Assigned { writes, .. } => writes,

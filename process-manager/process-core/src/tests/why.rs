@@ -1,8 +1,8 @@
 //! Why activities are where they are.
 
 use super::*;
-use model::{ActivityId, OnFault, ResourceId};
-use wire::client::{Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
+use model::{ActivityId, Caching, OnFault, ResourceId};
+use wire::client::{EachRun, Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
 use wire::group::Unavailable;
 
 fn why(bench: &mut Bench, activity: u32) -> Why {
@@ -291,4 +291,48 @@ fn what_is_broken_names_the_faults_that_it_follows_from() {
     for skipped in [5, 6] {
         assert_eq!(reasons(&mut bench, skipped), [Reason::Broken(NodeId(3))]);
     }
+}
+
+#[test]
+fn what_each_run_runs_says_why() {
+    // a makes nothing, b names a place, c says so, d runs at most once, e may be recalled.
+    let mut draft = draft(vec![
+        controller(NodeKind::Parallel {
+            children: ids(&[1, 2, 3, 4, 5]),
+            links: Vec::new(),
+        }),
+        leaf("a"),
+        leaf("b"),
+        leaf("c"),
+        leaf("d"),
+        leaf("e"),
+    ]);
+    for node in 2..=5 {
+        edit(&mut draft.nodes[node], |activity| {
+            activity.outputs = vec![Produced {
+                name: "o".to_owned(),
+                path: "o".to_owned(),
+            }];
+        });
+    }
+    edit(&mut draft.nodes[2], |activity| {
+        let words = ["cat", "/data/x"].map(|word| Template(word.to_owned()));
+        activity.command = Command::List(words.into());
+    });
+    edit(&mut draft.nodes[3], |activity| {
+        activity.cache = Caching::Never
+    });
+    edit(&mut draft.nodes[4], |activity| activity.at_most_once = true);
+    let mut bench = Bench::new(well);
+    bench.submit(draft);
+    let said = [
+        EachRun::MakesNothing,
+        EachRun::NamesOutside("/data/x".to_owned()),
+        EachRun::Said,
+        EachRun::AtMostOnce,
+    ];
+    for (node, why) in (1..).zip(said) {
+        assert_eq!(reasons(&mut bench, node), [Reason::EachRun(why)]);
+    }
+    assert_eq!(reasons(&mut bench, 5), []);
 }

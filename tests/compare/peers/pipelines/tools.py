@@ -35,7 +35,7 @@ def xavantes(path):
             "sweep": ["results/table.txt"],
             "merge": ["results/all.txt"],
         },
-        {"reads": "align[s07]", "sweep": "simulate[porto][0.3]", "merge": "merge3[1][0]"},
+        {"reads": "align[s07]", "sweep": "simulate[porto][0.3]", "merge": "merge[26]"},
         lambda text: text.replace('shell: "', 'shell: "ran || exit 3; '),
     )
 

@@ -185,7 +185,9 @@ impl Files<'_> {
                 let name = &self.definition.draft().inputs[input as usize].name;
                 return (format!("inputs/{name}"), 0);
             }
-            Source::Item(_) => unreachable!("a definition with a for-each is not written"),
+            Source::Item(_) | Source::Pick(_) => {
+                unreachable!("a definition with a for-each is not written")
+            }
         };
         let node = self.definition.node(producer);
         let NodeKind::Activity(activity) = &node.kind else {
@@ -310,7 +312,7 @@ fn told(definition: &Definition) -> Vec<(NodeId, NodeId)> {
                 .iter()
                 .filter_map(|staged| match staged.source {
                     Source::Output { activity, .. } => Some((activity, node)),
-                    Source::Input(_) | Source::Item(_) => None,
+                    Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
                 }),
         );
     }

@@ -17,7 +17,7 @@ use self::values::{
     of_variable, scalar, size,
 };
 
-use crate::show::item_name;
+use crate::show::{case_source, item_name};
 
 /// Columns up to which a list or a mapping stands on one line.
 const WIDTH: usize = 100;
@@ -430,6 +430,21 @@ impl Writer<'_> {
                 scalar(&format!("{}{items}.{output}", node.name))
             }
             Source::Item(body) => scalar(item_name(self.definition, body)),
+            Source::Pick(pick) => {
+                let cases = self.draft.pick_cases(pick).iter().rev();
+                let mut text = String::new();
+                for case in cases {
+                    let then = scalar(&case_source(self.definition, case));
+                    text = match &case.when {
+                        None => then,
+                        Some(when) => {
+                            let when = scalar(&format!("${{{}}}", when.0));
+                            format!("{{ if: {when}, then: {then}, else: {text} }}")
+                        }
+                    };
+                }
+                text
+            }
         }
     }
 

@@ -172,6 +172,29 @@ pub(crate) const CARRIED: Table = Table {
     later: &[],
 };
 
+/// The sources of a file between which a condition chooses.
+pub(crate) const CHOSEN: Table = Table {
+    what: "a file that is chosen",
+    keys: &[
+        must(
+            "if",
+            Shape::Expression,
+            "The condition, found out when the items around are known: inputs, items and indexes can be read",
+        ),
+        must(
+            "then",
+            Shape::Source,
+            "Its source where the condition is true",
+        ),
+        must(
+            "else",
+            Shape::ChosenSource,
+            "Its source where the condition is false, or another choice",
+        ),
+    ],
+    later: &[],
+};
+
 pub(crate) const FOR_EACH: Table = Table {
     what: "a for-each",
     keys: &[

@@ -25,6 +25,7 @@ impl Reader<'_, '_> {
                 let field = problem.place.field.as_str();
                 let names_value = field.starts_with("env.") || field.starts_with("publish.");
                 let is_expression = problem.place.node.is_none() && !names_value
+                    || field.starts_with("inputs.")
                     || matches!(field, "join" | "if" | "while" | "repeat-until")
                     || field.starts_with("elif.")
                     || field.starts_with("for-each.")
@@ -36,7 +37,10 @@ impl Reader<'_, '_> {
                     .filter(|_| is_expression)
                     .unwrap_or_default();
                 let whole = expression::whole_expression(text).ok().flatten();
-                self.inside(id, whole.map_or(0, |(_, start)| start) + offset)
+                let whole = whole.map(|(_, start)| start);
+                // The place of an item stands in brackets.
+                let place = || text.find('[').map_or(0, |bracket| bracket + 1);
+                self.inside(id, whole.unwrap_or_else(place) + offset)
             }
             (Target::Value(id) | Target::Key(id), _) => self.tree.span(id),
         };

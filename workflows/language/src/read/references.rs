@@ -1,16 +1,31 @@
 //! What refers from one step to another: links, and the sources of files.
 
-use model::{Link, NodeId, NodeKind, OutputSource, Source, Staged, Type};
+use model::{
+    Expression, Link, NodeId, NodeKind, OutputSource, Pick, PickCase, Source, Staged, Type,
+};
 
 use super::for_each::{Bodies, for_each};
 use super::{Pending, Reader};
 use crate::diagnostic::Diagnostic;
-use crate::keys::{CARRIED, LINK};
+use crate::keys::{CARRIED, CHOSEN, LINK};
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::tree::{Id, shorten};
 
 /// What a file may come from.
 const SOURCES: &str = "`activity.output` or `inputs.NAME`";
+
+/// More than one file where one is wanted.
+const GATHERED_MESSAGE: &str = "outputs of many items where one source is expected";
+const GATHERED_HINT: &str = "let an activity gather them, and name its output";
+
+/// The items whose output a source is.
+enum Items {
+    /// The same as that of the reader, or none.
+    Own,
+    All,
+    /// The one in this place.
+    One(Expression),
+}
 
 impl Reader<'_, '_> {
     /// Reads the references that needed all steps to be known.
@@ -38,9 +53,13 @@ impl Reader<'_, '_> {
         let mut read = Vec::new();
         for (key, value) in self.entries(at, "a mapping (path: producer.output)") {
             let path = self.tree.text(key).unwrap_or_default().to_owned();
-            let sources = match self.tree.map(value).is_some() {
-                true => self.carried(value, id, bodies),
-                false => self.source(value, Some(id), bodies).map(|one| (one, None)),
+            let sources = if self.tree.map(value).is_none() {
+                self.source(value, Some(id), bodies).map(|one| (one, None))
+            } else if self.tree.entry(value, CHOSEN.keys[0].name).is_some() {
+                let cases = self.chosen(value, id, bodies);
+                cases.map(|cases| ((self.pick(cases), false), None))
+            } else {
+                self.carried(value, id, bodies)
             };
             match sources {
                 Some(((source, gathers), carried)) => read.push(Staged {
@@ -70,12 +89,13 @@ impl Reader<'_, '_> {
             let at = fields.get(name)?;
             let (source, gathers) = self.source(at, Some(reader), bodies)?;
             if gathers {
-                let message = "outputs of many items where one source is expected";
-                self.hint(
-                    at,
-                    message,
-                    "let an activity gather them, and name its output",
-                );
+                self.hint(at, GATHERED_MESSAGE, GATHERED_HINT);
+                return None;
+            }
+            if let Source::Pick(_) = source {
+                let message = "one item's output where what a loop carries is expected";
+                let hint = "write `{ if: \"${ i == 0 }\", then: ..., else: \"activity[i - 1].output\" }`, where `i` is the `index` of the loop";
+                self.hint(at, message, hint);
                 return None;
             }
             Some(source)
@@ -84,14 +104,89 @@ impl Reader<'_, '_> {
         Some(((first?, false), Some(then?)))
     }
 
-    /// `producer.output`, `producer[*].output` for that of each item, `inputs.NAME`, or the item of
-    /// a for-each around the reader. True if it is that of each item.
+    /// `{ if: CONDITION, then: SOURCE, else: SOURCE }`, of which the last may be a choice again.
+    fn chosen(&mut self, at: Id, reader: NodeId, bodies: &Bodies) -> Option<Vec<PickCase>> {
+        let mut cases = Vec::new();
+        let mut is_whole = false;
+        let mut next = Some(at);
+        while let Some(at) = next.take() {
+            if self.tree.map(at).is_none() {
+                cases.push(self.case(at, None, reader, bodies));
+                is_whole = true;
+                continue;
+            }
+            let fields = self.fields(at, &CHOSEN)?;
+            let when = fields.get("if");
+            let when = when.and_then(|when| self.expression(when, "`${...}`"));
+            let then = fields.get("then");
+            let then = then.and_then(|then| self.case(then, when, reader, bodies));
+            cases.push(then.filter(|case| case.when.is_some()));
+            next = fields.get("else");
+        }
+        let cases: Option<Vec<PickCase>> = cases.into_iter().collect();
+        cases.filter(|_| is_whole)
+    }
+
+    /// One of several sources, which is the one under this condition.
+    fn case(
+        &mut self,
+        at: Id,
+        when: Option<Expression>,
+        reader: NodeId,
+        bodies: &Bodies,
+    ) -> Option<PickCase> {
+        let (source, items) = self.named_source(at, Some(reader), bodies)?;
+        let place = match items {
+            Items::Own => None,
+            Items::One(place) => Some(place),
+            Items::All => {
+                self.hint(at, GATHERED_MESSAGE, GATHERED_HINT);
+                return None;
+            }
+        };
+        Some(PickCase {
+            when,
+            source,
+            place,
+        })
+    }
+
+    fn pick(&mut self, cases: Vec<PickCase>) -> Source {
+        let picks = self.draft.picks.get_or_insert_default();
+        picks.push(Pick { cases });
+        Source::Pick(picks.len() as u32 - 1)
+    }
+
+    /// One source, and true if it stands for the outputs of all items.
     fn source(
         &mut self,
         at: Id,
         reader: Option<NodeId>,
         bodies: &Bodies,
     ) -> Option<(Source, bool)> {
+        let (source, items) = self.named_source(at, reader, bodies)?;
+        Some(match items {
+            Items::Own => (source, false),
+            Items::All => (source, true),
+            Items::One(place) => {
+                let cases = vec![PickCase {
+                    when: None,
+                    source,
+                    place: Some(place),
+                }];
+                (self.pick(cases), false)
+            }
+        })
+    }
+
+    /// `producer.output`, `producer[*].output` for that of each item, `producer[PLACE].output` for that of one,
+    /// `inputs.NAME`, or the item of a for-each around the reader.
+    fn named_source(
+        &mut self,
+        at: Id,
+        reader: Option<NodeId>,
+        bodies: &Bodies,
+    ) -> Option<(Source, Items)> {
         let text = self.text(at, SOURCES)?;
         if text.contains("${") {
             let message = format!("an expression where {SOURCES} is expected");
@@ -102,26 +197,29 @@ impl Reader<'_, '_> {
             let is_item = |name: &&str| bodies.items(&self.draft, reader).any(|item| item == *name);
             let hint = match inner.map(str::trim).filter(is_item) {
                 Some(item) => format!("write `{item}`"),
+                None if text.contains("[${") => {
+                    "in the brackets an expression stands by itself: `activity[2 * i].output`"
+                        .to_owned()
+                }
                 None => "a file is named, not computed".to_owned(),
             };
             self.hint(at, message, hint);
             return None;
         }
         if let Some((producer, rest)) = text.split_once('[') {
-            let source = self.gathered(at, producer, rest)?;
-            return Some((source, true));
+            return self.of_items(at, producer, rest);
         }
         if let Some(reader) = reader
             && let Some(each) = bodies.find(&self.draft, reader, |each| each.item == text)
         {
-            return Some((self.item(at, each)?, false));
+            return Some((self.item(at, each)?, Items::Own));
         }
         let Some((producer, output)) = text.split_once('.') else {
             self.not_a_source(at, text, reader, bodies);
             return None;
         };
         if producer == "inputs" {
-            return Some((self.input_source(at, output)?, false));
+            return Some((self.input_source(at, output)?, Items::Own));
         }
         let item = reader
             .and_then(|reader| bodies.find(&self.draft, reader, |each| each.item == producer));
@@ -130,7 +228,7 @@ impl Reader<'_, '_> {
             self.hint(at, message, format!("write `{producer}` for all of it"));
             return None;
         }
-        Some((self.output_source(at, producer, output)?, false))
+        Some((self.output_source(at, producer, output)?, Items::Own))
     }
 
     fn not_a_source(&mut self, at: Id, text: &str, reader: Option<NodeId>, bodies: &Bodies) {
@@ -170,19 +268,42 @@ impl Reader<'_, '_> {
         (!shown.is_empty()).then(|| format!("its outputs are {}", shown.join(", ")))
     }
 
-    /// `producer[*].output`; `rest` is what follows the first bracket.
+    /// `producer[*].output` or `producer[PLACE].output`; `rest` is what follows the first bracket.
+    fn of_items(&mut self, at: Id, producer: &str, rest: &str) -> Option<(Source, Items)> {
+        match rest.starts_with("*]") {
+            true => Some((self.gathered(at, producer, rest)?, Items::All)),
+            false => self.of_one(at, producer, rest),
+        }
+    }
+
+    fn of_one(&mut self, at: Id, producer: &str, rest: &str) -> Option<(Source, Items)> {
+        let (place, after) = rest.rsplit_once(']').unwrap_or((rest, ""));
+        let written = shorten(&format!("{producer}[{rest}")).to_owned();
+        if let Some(list) = producer.strip_prefix("inputs.") {
+            let message = format!("`{written}` where {SOURCES} is expected");
+            let list = shorten(list);
+            let hint = format!("a file of a list is the item of a for-each over `inputs.{list}`");
+            self.hint(at, message, hint);
+            return None;
+        }
+        let output = after.strip_prefix('.').unwrap_or_default();
+        if output.is_empty() || place.trim().is_empty() {
+            let message = format!(
+                "`{written}` where `activity[*].output` or `activity[PLACE].output` is expected"
+            );
+            let hint = self.outputs_of(producer, "[0].");
+            self.add(Diagnostic::error(self.tree.span(at), message).hint_if(hint));
+            return None;
+        }
+        let source = self.output_source(at, producer, output)?;
+        Some((source, Items::One(Expression(place.to_owned()))))
+    }
+
     fn gathered(&mut self, at: Id, producer: &str, rest: &str) -> Option<Source> {
-        let (items, after) = rest.split_once(']').unwrap_or((rest, ""));
+        let (_, after) = rest.split_once(']').unwrap_or((rest, ""));
         let wanted = "`activity[*].output`";
         let again = after.trim_start_matches("[*]");
         let output = again.strip_prefix('.').unwrap_or_default();
-        if items != "*" {
-            let message = "the output of one item cannot be named outside of its for-each";
-            let output = if output.is_empty() { "OUTPUT" } else { output };
-            let all = shorten(&format!("{producer}[*].{output}"));
-            self.hint(at, message, format!("write `{all}` for those of all items"));
-            return None;
-        }
         if again.len() < after.len() {
             let all = shorten(&format!("{producer}[*].{output}"));
             let message = "`[*]` stands for the items of all for-eachs, within each other too";

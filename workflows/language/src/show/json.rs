@@ -2,7 +2,7 @@
 
 use model::{
     Activation, Activity, Command, Definition, Join, Node, NodeId, NodeKind, OutputSource, Parse,
-    RetryOn, Source, Stdin, Variable,
+    PickCase, RetryOn, Source, Stdin, Variable,
 };
 use serde_json::{Map, Value, json};
 
@@ -110,7 +110,8 @@ fn value(value: &model::Value) -> Value {
     expression::to_json(value).unwrap_or(Value::Null)
 }
 
-fn source(definition: &Definition, source: Source, gathers: bool) -> String {
+/// The source of a file as it is written: `sort[*].sorted` where it stands for those of all items.
+pub fn source(definition: &Definition, source: Source, gathers: bool) -> String {
     let draft = definition.draft();
     match source {
         Source::Input(place) => format!("inputs.{}", draft.inputs[place as usize].name),
@@ -124,6 +125,29 @@ fn source(definition: &Definition, source: Source, gathers: bool) -> String {
             format!("{}{items}.{output}", node.name)
         }
         Source::Item(body) => item_name(definition, body).to_owned(),
+        Source::Pick(pick) => {
+            let cases = draft.pick_cases(pick).iter().rev();
+            let mut text = String::new();
+            for case in cases {
+                let then = case_source(definition, case);
+                text = match &case.when {
+                    None => then,
+                    Some(when) => {
+                        format!("{{ if: {}, then: {then}, else: {text} }}", when.0.trim())
+                    }
+                };
+            }
+            text
+        }
+    }
+}
+
+/// The source of a case as it is written, `sort[2 * i].sorted`.
+pub(crate) fn case_source(definition: &Definition, case: &PickCase) -> String {
+    let all = source(definition, case.source, false);
+    match (&case.place, all.split_once('.')) {
+        (Some(place), Some((name, output))) => format!("{name}[{}].{output}", place.0),
+        _ => all,
     }
 }
 

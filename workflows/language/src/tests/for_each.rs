@@ -261,7 +261,7 @@ fn sources_in_and_around_a_body_are_checked() {
         ),
         &[
             "11:12: `a` runs for each item of a for-each, so there are many of its outputs (write `a[*].o` for all of them)",
-            "12:12: the output of one item cannot be named outside of its for-each (write `a[*].o` for those of all items)",
+            "12:12: one item's output is read by an activity in a for-each or a loop (put this one into a for-each, or gather all with `[*]` and take the file in the command)",
             "13:12: `a[*]` where `activity[*].output` is expected (its outputs are `a[*].o`, `a[*].p`)",
             "14:12: `[*]` stands for the items of all for-eachs, within each other too (write it once: `a[*].o`)",
             "15:12: `x` where `activity.output` or `inputs.NAME` is expected (the item `x` is known in its for-each alone)",
@@ -272,7 +272,7 @@ fn sources_in_and_around_a_body_are_checked() {
             "20:14: an activity cannot read its own output",
             "20:14: `use` runs for no item that this does not run for too, so there is one output (write `use.o`)",
             "21:13: `a` where `activity.output` or `inputs.NAME` is expected (its outputs are `a.o`, `a.p`)",
-            "22:13: `a[*` where `activity[*].output` is expected (its outputs are `a[*].o`, `a[*].p`)",
+            "22:13: `a[*` where `activity[*].output` or `activity[PLACE].output` is expected (its outputs are `a[0].o`, `a[0].p`)",
         ],
     );
     check(

@@ -91,7 +91,7 @@ fn many_wrong_sources_are_told_soon() {
         "    - for-each: { item: x, in: [1], do: { activity: a, run: [a], outputs: { o: o } } }\n"
             .to_owned();
     for n in 0..20_000 {
-        let source = ["x", "a[*]", "a[1].o", "b[*].o"][n % 4];
+        let source = ["x", "a[*]", "a[1]", "b[*].o"][n % 4];
         let _ = writeln!(
             steps,
             "    - {{ activity: r{n}, run: [x], inputs: {{ i: \"{source}\" }} }}"

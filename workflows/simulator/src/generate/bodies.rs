@@ -4,6 +4,7 @@
 //! iterations, under the numbers that a process manager gives to the copies.
 
 mod nested;
+mod picked;
 mod repeat;
 
 use model::{
@@ -12,6 +13,7 @@ use model::{
 };
 
 use self::nested::Nested;
+use self::picked::Picking;
 use self::repeat::Repeated;
 use super::{Enough, Generated, behind};
 use crate::meaning::{Condition, Meaning, Term};
@@ -68,6 +70,8 @@ struct Body {
     n_enough: Option<usize>,
     /// The loop, where the controller is one: the items are the numbers of its iterations.
     repeated: Option<Repeated>,
+    /// The file of an earlier item that each item reads.
+    picked: Option<Picking>,
 }
 
 /// Makes a part of a process the body of a `for-each` or of a loop; none where no part can be.
@@ -104,6 +108,7 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
         },
         n_enough: None,
         repeated: None,
+        picked: None,
     };
     if generated.submit.base.is_some() {
         change_list(&mut Random::new(generated.submit.key.0), &mut body.items);
@@ -115,6 +120,11 @@ pub fn fold(random: &mut Random, generated: &Generated) -> Option<Folded> {
     }
     if !generated.goes_on() && random.happens(REPEATED) {
         body.repeat(random, &moved.submit.draft, None);
+    } else if body.pick(
+        &mut Random::new(generated.submit.key.0),
+        &moved.submit.draft,
+    ) {
+        // All of them run: each may be one that others read.
     } else if !body.items.is_empty() && random.happens(ENOUGH) {
         let n_enough = random.between(1, body.items.len() as u64) as usize;
         body.n_enough = match body.may_miss_some(&moved) {
@@ -291,13 +301,16 @@ impl Body {
         } else {
             draft.nodes[self.root.index()].kind = NodeKind::ForEach(Box::new(ForEach {
                 item: self.item.to_owned(),
-                index: None,
+                index: self.picked.as_ref().map(|_| picked::INDEX.to_owned()),
                 items: Expression(format!("[{}]", items.join(", "))),
                 key: None,
                 at_most: self.at_most,
                 children: vec![NodeId(self.root.0 + 1)],
                 complete_when: self.n_enough.map(|n| Expression(n.to_string())),
             }));
+            if let Some(picking) = &self.picked {
+                picking.submit(draft);
+            }
         }
         for index in 0..draft.nodes.len() {
             if self.holds(NodeId(index as u32)) {
@@ -332,7 +345,13 @@ impl Body {
         let mut roots = vec![self.first()];
         for place in 1..self.items.len() {
             let before = roots[place - 1];
-            roots.push(self.copy(&written, &mut generated, (place, before)));
+            let root = self.copy(&written, &mut generated, (place, before));
+            if let Some(picking) = &self.picked {
+                let read = roots[picked::read_by(place)];
+                let shifts = [root, read].map(|root| root.0 - self.first().0);
+                picking.read(&mut generated.submit.draft, shifts);
+            }
+            roots.push(root);
         }
         if !self.items.is_empty() {
             self.mean_item(&mut generated.meaning, (self.first().0, 0));
@@ -402,7 +421,10 @@ impl Body {
             (false, Some(1)) => NodeKind::Sequence(children),
             (false, _) => NodeKind::Parallel {
                 children,
-                links: Vec::new(),
+                links: self.picked.as_ref().map_or(Vec::new(), |picking| {
+                    let shifts = roots.iter().map(|root| root.0 - self.first().0);
+                    picking.links(&shifts.collect::<Vec<_>>())
+                }),
             },
         };
         generated.submit.draft.nodes[self.root.index()].kind = kind;

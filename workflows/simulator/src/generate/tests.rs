@@ -59,6 +59,7 @@ fn has_bodies(node: &Node) -> bool {
 #[test]
 fn bodies_of_all_kinds_are_in_each_other_and_pass_the_checks_of_definitions() {
     let mut found = BTreeMap::new();
+    let mut n_picks = 0;
     for seed in 0..3_000 {
         let mut random = Random::new(seed);
         let generated = process(&mut random, SubmitKey(seed), &Options::default());
@@ -67,6 +68,7 @@ fn bodies_of_all_kinds_are_in_each_other_and_pass_the_checks_of_definitions() {
         };
         let submitted = folded.submitted.submit.draft.check();
         let submitted = submitted.unwrap_or_else(|problems| panic!("seed {seed}: {problems:?}"));
+        n_picks += usize::from(submitted.draft().picks.is_some());
         for (index, node) in submitted.nodes().enumerate() {
             let mut around = submitted.enclosing(NodeId(index as u32));
             let kind = |node: &Node| match &node.kind {
@@ -87,6 +89,10 @@ fn bodies_of_all_kinds_are_in_each_other_and_pass_the_checks_of_definitions() {
             }
         }
     }
+    assert!(
+        n_picks > 100,
+        "{n_picks} lists whose items read from each other"
+    );
     let all = ["each", "loop"];
     for pair in all
         .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Activation, Activity, ActivityId, Capture, Command, Definition, NodeId, Source, Stdin,
+    Activation, Activity, ActivityId, Capture, Command, Definition, NodeId, Source, Staged, Stdin,
 };
 
 use super::escape::visible;
@@ -37,9 +37,18 @@ impl Written {
         let mut n_bytes = 0;
         for activity in activities {
             let origin = definition.origin(activity.node());
-            let place = *places.entry(origin).or_insert_with(|| {
-                let declared = definition.draft().nodes[origin.index()].activity()?;
-                let texts = texts(definition, declared);
+            let Some(declared) = definition.draft().nodes[origin.index()].activity() else {
+                written.of.push(None);
+                continue;
+            };
+            // Each item reads something else where its inputs are picked.
+            let picks = |staged: &Staged| matches!(staged.source, Source::Pick(_));
+            let own = match declared.inputs.iter().any(picks) {
+                true => activity.node(),
+                false => origin,
+            };
+            let place = *places.entry(own).or_insert_with(|| {
+                let texts = texts(definition, declared, activity);
                 n_bytes += texts.iter().map(|(_, text)| text.len()).sum::<usize>();
                 (n_bytes <= BYTES_MAX).then(|| {
                     written.texts.push(texts);
@@ -52,7 +61,12 @@ impl Written {
     }
 }
 
-fn texts(definition: &Definition, activity: &Activity) -> Vec<(&'static str, String)> {
+/// The texts of an activity as it is written, but for its picked inputs, which are those of `one`.
+fn texts(
+    definition: &Definition,
+    activity: &Activity,
+    one: ActivityId,
+) -> Vec<(&'static str, String)> {
     let command = match &activity.command {
         Command::Shell(line) => line.0.clone(),
         Command::List(words) => {
@@ -62,7 +76,10 @@ fn texts(definition: &Definition, activity: &Activity) -> Vec<(&'static str, Str
     };
     let inputs = activity.inputs.iter().map(|staged| {
         let gathers = if staged.gathers { "[*]" } else { "" };
-        let source = source(definition, staged.source, gathers);
+        let source = match picked(definition, one, staged) {
+            Some(picked) => picked,
+            None => source(definition, staged.source, gathers),
+        };
         format!("{} from {source}", staged.path)
     });
     let outputs = activity.outputs.iter();
@@ -137,8 +154,25 @@ fn source(definition: &Definition, source: Source, gathers: &str) -> String {
             let each = draft.nodes.get(each.index())?.for_each()?;
             Some(each.item.clone())
         }),
+        Source::Pick(_) => Some(language::source(definition, source, false)),
     };
     named.unwrap_or_default()
+}
+
+/// The item's output that an activity reads by this input, once it was picked: `merge[3].all`.
+fn picked(definition: &Definition, one: ActivityId, written: &Staged) -> Option<String> {
+    let (Source::Pick(_), Some(activity)) = (written.source, definition.activity(one)) else {
+        return None;
+    };
+    let mut inputs = activity.inputs.iter();
+    let read = inputs.find(|staged| staged.path == written.path)?;
+    let Source::Output { activity, output } = read.source else {
+        return Some(source(definition, read.source, "")).filter(|_| read.source != written.source);
+    };
+    let maker = definition.as_written(activity).activity()?;
+    let output = maker.outputs.get(output as usize)?;
+    let name = definition.name_of(activity);
+    Some(format!("{name}.{}", output.name))
 }
 
 #[cfg(test)]

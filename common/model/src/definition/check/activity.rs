@@ -79,7 +79,9 @@ pub(super) fn check_activity(
         if staged.gathers {
             continue;
         }
-        check_kind(draft, (staged, staged.source), here, &field, problems);
+        for source in draft.sources(staged.source) {
+            check_kind(draft, (staged, source), here, &field, problems);
+        }
         if let Some(carried) = staged.carried {
             check_kind(
                 draft,
@@ -311,5 +313,7 @@ fn source_is_directory(draft: &Draft, source: Source) -> Option<bool> {
             .map(|input| input.kind == Type::Directory || input.kind.is_list_of_files()),
         // It is known when it is staged.
         Source::Item(_) => None,
+        // Each of its cases is looked at.
+        Source::Pick(_) => None,
     }
 }

@@ -240,7 +240,7 @@ pub(super) fn check_reads(draft: &Draft, bodies: &Bodies<'_>, problems: &mut Pro
                     let message = "this item is read outside of its for-each";
                     problems.add(Some(reader), field, message);
                 }
-                Source::Output { .. } | Source::Item(_) | Source::Input(_) => {}
+                Source::Output { .. } | Source::Item(_) | Source::Input(_) | Source::Pick(_) => {}
             }
         }
     }
@@ -304,7 +304,7 @@ fn unreadable(draft: &Draft, source: Source, gathers: bool) -> (String, String) 
                 output.map_or("", |output| output.name.as_str()),
             )
         }
-        Source::Input(_) | Source::Item(_) => ("", ""),
+        Source::Input(_) | Source::Item(_) | Source::Pick(_) => ("", ""),
     };
     match gathers {
         true => (

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use super::bodies::Bodies;
 use super::has_output;
+use super::picks::outputs_of;
 use super::problems::Problems;
 use super::words::check_expression;
 use crate::NodeId;
 use crate::definition::limits::{LINKS_MAX, ORDER_STEPS_MAX};
 use crate::definition::order::Order;
-use crate::definition::{Draft, Link, NodeKind, Source};
+use crate::definition::{Draft, Link, NodeKind};
 
 /// The links that were read and can be followed.
 pub(super) struct Links {
@@ -240,39 +241,36 @@ pub(super) fn unordered(
         };
         let reader = NodeId(index as u32);
         for (input, staged) in activity.inputs.iter().enumerate() {
-            let Source::Output {
-                activity: producer,
-                output,
-            } = staged.source
-            else {
-                continue;
-            };
-            // A missing producer, or an activity that reads itself, is reported elsewhere.
-            if producer == reader || !has_output(draft, producer, output) {
-                continue;
+            for (producer, output, is_of_many) in outputs_of(draft, (staged.source, staged.gathers))
+            {
+                // A missing producer, or an activity that reads itself, is reported elsewhere.
+                if producer == reader || !has_output(draft, producer, output) {
+                    continue;
+                }
+                // Whoever picks an earlier item of its own for-each is linked to it when there are items.
+                let Some(ends) = bodies.ends(producer, reader, is_of_many) else {
+                    continue;
+                };
+                let (first, then) = ends;
+                let is_linked = || {
+                    let mut above = std::iter::successors(Some(then), |at| parents[at.index()]);
+                    above.any(|to| linked.binary_search(&(first, to)).is_ok())
+                };
+                let why = if are_alternatives(draft, first, then, parents) {
+                    Unordered::Alternatives
+                } else if is_sequenced(draft, first, then, parents) || is_linked() {
+                    continue;
+                } else {
+                    Unordered::No
+                };
+                found.push(Read {
+                    reader,
+                    input,
+                    producer,
+                    ends,
+                    why,
+                });
             }
-            let Some(ends) = bodies.ends(producer, reader, staged.gathers) else {
-                continue;
-            };
-            let (first, then) = ends;
-            let is_linked = || {
-                let mut above = std::iter::successors(Some(then), |at| parents[at.index()]);
-                above.any(|to| linked.binary_search(&(first, to)).is_ok())
-            };
-            let why = if are_alternatives(draft, first, then, parents) {
-                Unordered::Alternatives
-            } else if is_sequenced(draft, first, then, parents) || is_linked() {
-                continue;
-            } else {
-                Unordered::No
-            };
-            found.push(Read {
-                reader,
-                input,
-                producer,
-                ends,
-                why,
-            });
         }
     }
     found

@@ -93,6 +93,14 @@ fn directory_of(draft: &Draft, of: PublishOf) -> bool {
                 Some(OutputSource::Produced(crate::Source::Output { activity, output })) => {
                     made(*activity, *output)
                 }
+                Some(OutputSource::Produced(crate::Source::Pick(pick))) => {
+                    let mut cases = draft.pick_cases(*pick).iter();
+                    cases.any(|case| match case.source {
+                        crate::Source::Output { activity, output } => made(activity, output),
+                        crate::Source::Input(_) | crate::Source::Item(_) => true,
+                        crate::Source::Pick(_) => false,
+                    })
+                }
                 // An input may be either.
                 Some(OutputSource::Produced(_)) => true,
                 Some(OutputSource::Expression(_)) | None => false,

@@ -102,6 +102,13 @@ fn check_source(
         }
         Source::Input(input) => (input as usize) < draft.inputs.len(),
         Source::Item(body) => node.is_some_and(|node| is_around(draft, bodies, body, node)),
+        // Of a case with a place, any output will do: an item that is not there is not picked.
+        Source::Pick(pick) => draft.pick_cases(pick).iter().all(|case| match case.source {
+            Source::Output { activity, output } => has_output(draft, activity, output),
+            Source::Input(input) => (input as usize) < draft.inputs.len(),
+            Source::Item(body) => node.is_some_and(|node| is_around(draft, bodies, body, node)),
+            Source::Pick(_) => false,
+        }),
     };
     if !is_there {
         problems.add(node, "", "what is read is not there");

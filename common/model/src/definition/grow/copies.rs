@@ -25,6 +25,7 @@ impl Checked {
             n_items,
             keys,
             n_enough,
+            picks: _,
         }: &Expansion,
         around: &[Shift],
         suffix: &str,
@@ -165,7 +166,7 @@ impl Checked {
         };
         let is_outside = |source: Source| match source {
             Source::Output { activity, .. } => own.of(activity).is_none(),
-            Source::Input(_) | Source::Item(_) => false,
+            Source::Input(_) | Source::Item(_) | Source::Pick(_) => false,
         };
         let crosses = |staged: &Staged| is_outside(staged.source) || staged.carried.is_some();
         if !self.crossings.is_any() || !activity.inputs.iter().any(crosses) {
@@ -263,7 +264,7 @@ impl Activity {
                 let offset = activity.0.checked_sub(last.to)?;
                 (offset < last.len).then_some((offset, output))
             }
-            Source::Output { .. } | Source::Input(_) | Source::Item(_) => None,
+            Source::Output { .. } | Source::Input(_) | Source::Item(_) | Source::Pick(_) => None,
         };
         if !self.inputs.iter().any(|staged| offset_of(staged).is_some()) {
             return;
@@ -328,13 +329,13 @@ impl Link {
     }
 }
 
-fn renumbered(source: Source, map: &impl Fn(NodeId) -> NodeId) -> Source {
+pub(super) fn renumbered(source: Source, map: &impl Fn(NodeId) -> NodeId) -> Source {
     match source {
         Source::Output { activity, output } => Source::Output {
             activity: map(activity),
             output,
         },
         Source::Item(body) => Source::Item(map(body)),
-        Source::Input(input) => Source::Input(input),
+        Source::Input(_) | Source::Pick(_) => source,
     }
 }

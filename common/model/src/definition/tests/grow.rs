@@ -4,16 +4,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn expansion(each: u32, n_items: u32, keys: &[&str]) -> Expansion {
+pub(super) fn expansion(each: u32, n_items: u32, keys: &[&str]) -> Expansion {
     Expansion {
-        n_enough: None,
         each: NodeId(each),
         n_items,
         keys: keys.iter().map(|&key| key.to_owned()).collect(),
+        ..Expansion::default()
     }
 }
 
-fn names(definition: &Definition) -> Vec<&str> {
+pub(super) fn names(definition: &Definition) -> Vec<&str> {
     let nodes = definition.nodes();
     nodes.map(|node| node.name.as_str()).collect()
 }
@@ -48,20 +48,20 @@ fn gathering() -> Draft {
     draft
 }
 
-fn output(activity: u32) -> Source {
+pub(super) fn output(activity: u32) -> Source {
     Source::Output {
         activity: NodeId(activity),
         output: 0,
     }
 }
 
-fn edit(draft: &mut Draft, node: u32, change: impl FnOnce(&mut Activity)) {
+pub(super) fn edit(draft: &mut Draft, node: u32, change: impl FnOnce(&mut Activity)) {
     if let NodeKind::Activity(activity) = &mut draft.nodes[node as usize].kind {
         change(activity);
     }
 }
 
-fn sources(definition: &Definition, activity: u32) -> Vec<Source> {
+pub(super) fn sources(definition: &Definition, activity: u32) -> Vec<Source> {
     let activity = definition.activity(ActivityId(activity)).unwrap();
     activity.inputs.iter().map(|input| input.source).collect()
 }

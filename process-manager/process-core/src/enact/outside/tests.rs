@@ -65,6 +65,28 @@ fn what_is_in_the_directory_or_the_system_is_not() {
 }
 
 #[test]
+fn the_word_that_names_something_outside_is_told() {
+    for (line, word) in [
+        ("sort -k 2 < /data/genome.fa > out", "/data/genome.fa"),
+        ("cat \"$HOME/notes\"", "$HOME/notes"),
+        ("cd ..; cat x", ".."),
+        ("cd && ls", "cd"),
+        (
+            "curl -o page https://example.org/page",
+            "https://example.org/page",
+        ),
+        ("cc -I/srv/ana/include a.c", "-I/srv/ana/include"),
+        ("echo ${XAVANTES_CORES}", "${XAVANTES_CORES}"),
+    ] {
+        let named = named_outside(&of(&["sh", "-c", line]));
+        assert_eq!(named.as_deref(), Some(word), "{line}");
+    }
+    let long = format!("cat /{}", "ä".repeat(500));
+    let named = named_outside(&of(&["sh", "-c", &long]));
+    assert_eq!(named.unwrap().chars().count(), SHOWN_MAX);
+}
+
+#[test]
 fn the_environment_and_stdin_are_looked_at_too() {
     let bare = of(&["prog"]);
     let env = |name: &str, value: &str| Dispatch {

@@ -1,7 +1,7 @@
 //! The items of a for-each, and the iterations of a loop.
 
 use minicbor::{Decode, Encode};
-use model::{Entry, Expansion, NodeId, Value};
+use model::{Entry, Expansion, NodeId, Picked, Value};
 
 /// The items that a for-each runs its body for, or further iterations of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
@@ -21,6 +21,10 @@ pub struct Expanded {
     /// Bodies after whose success the for-each completes; all where nothing is said.
     #[n(4)]
     pub n_enough: Option<u32>,
+    /// What the inputs of the bodies pick among the outputs of many items, one body after another; nothing is
+    /// said where they pick nothing.
+    #[n(5)]
+    pub picks: Option<Vec<Picked>>,
 }
 
 /// Further iterations of a loop.
@@ -47,6 +51,7 @@ impl Expanded {
             n_items: self.items.len() as u32 + self.n_iterations(),
             keys: self.keys.clone(),
             n_enough: self.n_enough,
+            picks: self.picks.clone(),
         }
     }
 
@@ -65,10 +70,19 @@ impl Expanded {
             let n_items = (n_all - n_before).min(at_once);
             let is_one = n_items > 0 || is_first;
             is_first = false;
+            // All bodies have as many picks.
+            let picks = all.picks.as_ref().map(|picks| {
+                let n_of_one = picks.len() / (n_all as usize).max(1);
+                let at = |body: u32| (body as usize * n_of_one).min(picks.len());
+                picks[at(n_before)..at(n_before + n_items)].to_vec()
+            });
             n_before += n_items;
             is_one.then(|| Expansion {
+                each: all.each,
                 n_items,
-                ..all.clone()
+                keys: all.keys.clone(),
+                n_enough: all.n_enough,
+                picks,
             })
         })
     }

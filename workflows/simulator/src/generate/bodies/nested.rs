@@ -46,6 +46,7 @@ impl Nested {
             at_most: random.happens(Rate::percent(50)).then_some(2),
             n_enough: None,
             repeated: None,
+            picked: None,
         };
         inner.insert(moved);
         let mut outer = Body {
@@ -111,7 +112,7 @@ fn may_be_inner(outer: &Body, moved: &mut Generated, root: NodeId) -> bool {
     let end = behind(&moved.submit.draft.nodes, root);
     let is_inner = |source: Source| match source {
         Source::Output { activity, .. } => (root.0..end).contains(&activity.0),
-        Source::Input(_) | Source::Item(_) => false,
+        Source::Input(_) | Source::Item(_) | Source::Pick(_) => false,
     };
     let draft = &mut moved.submit.draft;
     let mut outputs = draft.outputs.iter();

@@ -120,7 +120,7 @@ impl Body {
                 activity: NodeId(activity.0 + shift),
                 output,
             },
-            Source::Output { .. } | Source::Input(_) | Source::Item(_) => source,
+            Source::Output { .. } | Source::Input(_) | Source::Item(_) | Source::Pick(_) => source,
         };
         for node in (0..n_written).map(NodeId).filter(|&node| !self.holds(node)) {
             let Some(activity) = activity_mut(draft, node) else {
@@ -148,7 +148,7 @@ impl Repeated {
                     activity: behind(activity),
                     output,
                 },
-                Source::Input(_) | Source::Item(_) => source,
+                Source::Input(_) | Source::Item(_) | Source::Pick(_) => source,
             };
             (behind(reader), input, source)
         });

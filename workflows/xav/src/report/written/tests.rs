@@ -55,3 +55,28 @@ body:
         ]
     );
 }
+
+#[test]
+fn what_an_item_has_picked_is_told_of_each_item() {
+    let text = "\
+xavantes: 1
+name: p
+body:
+  - for-each: { item: a, in: [1, 2], do: { activity: make, run: [touch, o], outputs: { o: o } } }
+  - for-each: { item: b, in: [1, 0], do: { activity: read, run: [cat, i], inputs: { i: 'make[b].o' } } }
+";
+    let compiled = language::compile("p.yaml", text.as_bytes()).unwrap();
+    let inputs = |definition: &Definition| -> Vec<String> {
+        let written = Written::of(definition, definition.in_order().into_iter());
+        let texts = written
+            .of
+            .iter()
+            .flatten()
+            .map(|&place| &written.texts[place]);
+        let told = texts.flatten().filter(|(label, _)| *label == "Inputs");
+        told.map(|(_, text)| text.clone()).collect()
+    };
+    assert_eq!(inputs(&compiled.definition), ["i from make[b].o"]);
+    let known = language::with_known_items(compiled.definition, &[]);
+    assert_eq!(inputs(&known), ["i from make[1].o", "i from make[0].o"]);
+}
