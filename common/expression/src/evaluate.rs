@@ -302,21 +302,6 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 .call(*function, Some(&value), arguments, offset)
                 .map(Cow::Owned),
             StepKind::Each(each, body) => {
-                let Value::List(_) = value.as_ref() else {
-                    let message = match value.as_ref() {
-                        Value::Map(_) => "a map has no order to go through".to_owned(),
-                        Value::Null
-                        | Value::Bool(_)
-                        | Value::Int(_)
-                        | Value::Float(_)
-                        | Value::Text(_)
-                        | Value::List(_)
-                        | Value::Artifact(..) => {
-                            format!("a list is wanted here, not {}", value.type_name())
-                        }
-                    };
-                    return Err(failure(offset, message));
-                };
                 let value = match value {
                     Cow::Borrowed(Value::List(items)) => {
                         self.each(*each, items.iter().map(Cow::Borrowed), body, offset)
@@ -324,8 +309,19 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                     Cow::Owned(Value::List(items)) => {
                         self.each(*each, items.into_iter().map(Cow::Owned), body, offset)
                     }
-                    Cow::Borrowed(other) => Ok(other.clone()),
-                    Cow::Owned(other) => Ok(other),
+                    // The names of a map, in their order.
+                    Cow::Borrowed(Value::Map(entries)) => {
+                        let names = entries.keys().cloned();
+                        self.each(*each, names.map(Value::Text).map(Cow::Owned), body, offset)
+                    }
+                    Cow::Owned(Value::Map(entries)) => {
+                        let names = entries.into_keys();
+                        self.each(*each, names.map(Value::Text).map(Cow::Owned), body, offset)
+                    }
+                    other @ (Cow::Borrowed(_) | Cow::Owned(_)) => {
+                        let message = format!("a list is wanted here, not {}", other.type_name());
+                        Err(failure(offset, message))
+                    }
                 };
                 value.map(Cow::Owned)
             }

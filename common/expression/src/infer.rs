@@ -361,11 +361,8 @@ impl<'a> Inference<'a> {
     }
 
     fn each(&mut self, value: &Kinds, each: Each, body: &[Node], offset: usize) -> Kinds {
-        self.take(value, LIST, || {
-            let message = match value.set() & !NULL {
-                MAP => "a map has no order to go through".to_owned(),
-                _ => format!("a list is wanted here, not {}", a(value)),
-            };
+        self.take(value, LIST | MAP, || {
+            let message = format!("a list is wanted here, not {}", a(value));
             let error = ExpressionError::new(offset, message);
             match value.set() & !NULL {
                 TEXT => error.with_hint("`lines(text)` and `text.split(',')` make lists"),
@@ -373,9 +370,12 @@ impl<'a> Inference<'a> {
                 _ => error,
             }
         });
-        let items = match value.set() & LIST != 0 {
-            true => value.items(),
-            false => Kinds::none(),
+        // Of a map the names.
+        let items = match (value.set() & LIST != 0, value.set() & MAP != 0) {
+            (true, true) => Kinds::any(),
+            (true, false) => value.items(),
+            (false, true) => Kinds::of(TEXT),
+            (false, false) => Kinds::none(),
         };
         self.locals.push(items.clone());
         let (guard, result) = match body {

@@ -3,8 +3,7 @@
 //!
 //! It is not a scripting language: nothing loops without end, reads a clock or changes a variable,
 //! and every input gives a value or an error with its offset in the text. Unlike full CEL it has no
-//! unsigned numbers, bytes, regular expressions, timestamps, optional values, nor comprehensions
-//! over maps. The rest has CEL's meaning, which the tests compare with another implementation. That
+//! unsigned numbers, bytes, regular expressions, timestamps nor optional values. The rest has CEL's meaning, which the tests compare with another implementation. That
 //! one is not used because it cannot be stopped during an evaluation, reports no offset of a
 //! runtime error, and takes longer to parse a definition's expressions than the rest of reading it.
 //! Read [`Program`] first, then [`Text`], [`Scope`], [`Meter`] and [`check`].
@@ -22,7 +21,6 @@ mod meter;
 mod nearest;
 mod numbers;
 mod parse;
-mod pick;
 mod program;
 mod programs;
 mod scope;
@@ -38,7 +36,6 @@ pub use error::{ExpressionError, Severity};
 pub use json::{from_json, to_json};
 pub use meter::Meter;
 pub use nearest::nearest;
-pub use pick::{Among, PickError, pick};
 pub use program::Program;
 pub use programs::Programs;
 pub use scope::{Bodies, ProcessScope, Scope};

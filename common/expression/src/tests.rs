@@ -13,6 +13,7 @@ use crate::{
     to_json,
 };
 
+mod conformance;
 mod kinds;
 mod lists;
 mod texts;
@@ -112,6 +113,9 @@ const SHARED: &[&str] = &[
     "[1, 2, 3].all(x, x > 0)",
     "[1, 2, 3].exists(x, x > 2)",
     "[1, 2, 3].exists_one(x, x > 2)",
+    "{'b': 1, 'a': 2}.map(name, name + name).size()",
+    "{'a': 1, 'b': 2}.filter(name, name > 'a')",
+    "{'a': 1}.all(name, name == 'a') && {'a': 1}.exists(name, name == 'a')",
     "[[1], [2, 3]].map(x, x.map(y, y + 1))",
     "[0, 1].exists(x, 1 / x == 1)",
     "[0, 1].all(x, 1 / x == 2)",
@@ -217,8 +221,8 @@ fn runtime_errors_name_the_expression_and_the_place() {
             "4: in `${ map.absent }`: the map has no `absent`",
         ),
         (
-            "map.all(k, k == 'k')",
-            "4: in `${ map.all(k, k == 'k') }`: a map has no order to go through",
+            "n.all(k, k == 'k')",
+            "2: in `${ n.all(k, k == 'k') }`: a list is wanted here, not int",
         ),
         (
             "9223372036854775807 * n",

@@ -141,7 +141,10 @@ fn what_is_certain_to_fault_is_found_at_its_place() {
             "s.map(y, y)",
             "2: a list is wanted here, not a string (`lines(text)` and `text.split(',')` make lists)",
         ),
-        ("map.map(y, y)", "4: a map has no order to go through"),
+        (
+            "map.map(y, y - 1)",
+            "13: `-` cannot take string and int (write `int(...)` for the number in the text)",
+        ),
         (
             "words.map(y, y * 2)",
             "15: `*` cannot take string and int (write `int(...)` for the number in the text)",
