@@ -29,6 +29,7 @@ use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::{Cause, Phase};
 use crate::step::Step;
+use crate::tally::Noted;
 use crate::timer::Timer;
 
 /// Mean activities that a machine is given in advance, as if it had run them as all machines together run
@@ -108,6 +109,8 @@ pub(super) struct Slow {
     pub(super) resource: ResourceId,
     pub(super) factor: f64,
     pub(super) cause: Cause,
+    /// True if it is slower than planned, and not faster.
+    pub(super) is_slower: bool,
 }
 
 impl Default for Course {
@@ -342,6 +345,7 @@ impl Market {
             resource,
             factor,
             cause,
+            is_slower: factor < 1.0,
         })
     }
 
@@ -356,6 +360,7 @@ impl Market {
         }
         course.look_from = now + limits::JUDGE_EACH;
         course.learn();
+        step.cx.note(Noted::Judged);
         let (is_slow, ask_from) = (course.changed().next().is_some(), course.ask_from);
         let known = step.cx.process(id);
         let has_way = || known.is_some_and(|known| self.changed_way(step, known).is_some());
@@ -394,12 +399,14 @@ impl Market {
             resource,
             factor,
             cause: Cause::Power,
+            is_slower: factor / mean < course.planned.get(&resource).copied().unwrap_or(1.0),
         });
         let furthest = furthest.or(way)?;
         let slow = course.factors.iter();
         let slow = slow.filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
         let slow = slow.map(|(&resource, _)| resource);
-        let slow = slow.chain(slow_ways).collect();
+        let own = furthest.is_slower.then_some(furthest.resource);
+        let slow = slow.chain(slow_ways).chain(own).collect();
         let planned = course.factors.iter();
         course.planned = planned.map(|(&one, factor)| (one, factor / mean)).collect();
         let n_activities = known.definition().activities().len() as u64;

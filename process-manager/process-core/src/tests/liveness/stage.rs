@@ -16,7 +16,7 @@ use crate::record::{Event, Verdict};
 use crate::tests::bench::play::{confirmed, returned};
 use crate::tests::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{ClientId, Effect, Input, Stream};
-use crate::{Config, ProcessManager};
+use crate::{Config, ProcessManager, Tally};
 
 /// The epoch of both machines.
 pub(super) const EPOCH: Epoch = Epoch(4);
@@ -47,6 +47,8 @@ pub(super) struct Stage {
     /// All that is durable.
     pub(super) events: Vec<(Stream, Event)>,
     pub(super) n_grants: u64,
+    /// The counts that it has told last.
+    pub(super) tally: Tally,
 }
 
 impl Stage {
@@ -88,6 +90,7 @@ impl Stage {
             holds: Vec::new(),
             events: Vec::new(),
             n_grants: 0,
+            tally: Tally::default(),
         };
         stage.give(Input::GroupUp(GROUP));
         let last = stage.machines.last().copied().unwrap_or_default();
@@ -236,8 +239,8 @@ impl Stage {
             | Effect::Keep(_)
             | Effect::Share(..)
             | Effect::Forget(..)
-            | Effect::Done(_)
-            | Effect::Measured(_) => {}
+            | Effect::Done(_) => {}
+            Effect::Measured(measured) => self.tally = measured.tally,
             Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
                 self.give(Input::Planned(Box::new(request.answer())));
