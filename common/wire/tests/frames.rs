@@ -20,7 +20,7 @@ use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
 use wire::frame::{self, FrameBuffer};
 use wire::group::{
-    FromGroup, Grant, Held, Need, Offer, Offered, OwnerUsage, Owners, ToGroup, Want,
+    FromGroup, Grant, Held, Need, Offer, Offered, OwnerUsage, Owners, Shown, ToGroup, Want,
 };
 use wire::hello::{Hello, PROTOCOLS};
 use wire::resource::{Facts, FromResource, ProcessGrant, QuestionId, ToResource};
@@ -128,6 +128,13 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 labels: BTreeMap::from([("gpu".to_owned(), "a100".to_owned())]),
             }],
         },
+        ToGroup::Shown {
+            epoch: Epoch(2),
+            machines: vec![Shown {
+                resource: ResourceId::local(1),
+                per_mille: 450,
+            }],
+        },
     ]));
     all.extend(golden(from_group()));
     all.extend(golden(vec![
@@ -212,12 +219,17 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             load: Some(Load {
                 containment: Some("cgroup v2, memory by cgroup v1".into()),
                 busy: 1.25,
+                others: Some(0.5),
+                others_expected: Some(0.75),
                 ..Load::default()
             }),
             trouble: Some("its disk is full".to_owned()),
         }),
         admin::Request::Revoke {
             what: "am/node7".to_owned(),
+        },
+        admin::Request::NodeHistory {
+            name: "am1".to_owned(),
         },
         admin::Request::Log {
             lines: 50,
@@ -438,12 +450,14 @@ fn from_group() -> Vec<FromGroup> {
                 labels: facts().labels,
                 bulk: None,
                 yours: 0,
+                shown: Some(400),
             }],
             leaving: vec![ResourceId::local(2)],
             unavailable: Vec::new(),
             is_shared: true,
             n_revoked: 1,
             owners: Some(owners()),
+            takes_shown: true,
         }),
         FromGroup::Granted {
             number: 3,
@@ -564,6 +578,7 @@ fn told() -> Vec<admin::Response> {
                     owner: None,
                     slots: 2,
                 }],
+                shown: Some(450),
                 ..Node::default()
             }],
             vec![Warning {
@@ -572,6 +587,13 @@ fn told() -> Vec<admin::Response> {
             }],
             Some(owners()),
         ),
+        admin::Response::NodeHistory(vec![admin::Moment {
+            at: Wall(1 << 50),
+            power: 1.5,
+            shown: Some(450),
+            others: Some(0.5),
+            others_expected: Some(0.75),
+        }]),
         admin::Response::Present(Present {
             log: Some(LogRequest {
                 lines: 50,

@@ -20,6 +20,7 @@ use model::{Mono, Now, Span};
 use crate::io::{Effect, Stream};
 use crate::machines::{Forgetting, Machine};
 use crate::manager::{GroupManager, state};
+use crate::moments;
 use crate::record::{Event, MachineNumber};
 use crate::register::key;
 use crate::state::State;
@@ -102,6 +103,9 @@ impl GroupManager {
         let name = machine.facts.name;
         cx.record(Stream::Manager, Event::Forgotten { resource: number });
         cx.effect(Effect::Drop(key(&name)));
+        if self.histories.remove(number) {
+            cx.effect(Effect::Drop(moments::key(&name)));
+        }
         cx.effect(Effect::Forgotten {
             name,
             seen: machine.seen,

@@ -169,11 +169,8 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
     let about = "Activities that such plans have moved.";
     figures.counter("activities_moved_total", about, tally.n_moved);
     let about = "Time by which processes end sooner by such plans, as they were counted when made.";
-    figures.counter(
-        "reschedule_saved_seconds_total",
-        about,
-        tally.saved.seconds(),
-    );
+    let mut saved = figures.counters("reschedule_saved_seconds_total", about);
+    saved.add(&[], tally.saved.seconds());
     let about = "Looks at whether the machines of a process are as fast as planned.";
     figures.counter("machine_judgements_total", about, tally.n_judged);
     let about = "Plans that were asked for since machines are not as fast as planned.";

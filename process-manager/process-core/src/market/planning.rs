@@ -266,9 +266,9 @@ impl Market {
         running: &dyn Running,
         in_force: Option<InForce>,
     ) -> bool {
-        // A machine counts as it has shown itself to this process.
+        // A machine counts as it has shown itself to this process, and to others before.
         for one in &mut resources {
-            one.power *= self.factor(id, one.id);
+            one.power *= self.shown_part(id, one.id) * self.factor(id, one.id);
         }
         let Some(known) = step.cx.process(id) else {
             return false;

@@ -69,6 +69,29 @@ pub(super) struct Rounds {
     pub(super) had_turn: bool,
 }
 
+impl Rounds {
+    /// The factors of the machines of a process that have shown enough for others to count on them: some activities
+    /// have ended there, and their times vary little by chance.
+    pub(super) fn sure_factors(&self, id: ProcessId) -> Vec<(ResourceId, f64)> {
+        let course = self.courses.get(&id);
+        let factors = course.into_iter().flat_map(|course| {
+            let is_sure = |resource: &ResourceId| {
+                let shown = course.shown.get(resource);
+                shown.is_some_and(|shown| {
+                    let n = shown.n_tasks();
+                    n >= limits::SHOWN_TASKS_LEAST
+                        && course.chance.error(n) <= limits::SHOWN_ERROR_MAX
+                })
+            };
+            let sure = course.factors.iter();
+            sure.filter(move |(resource, _)| is_sure(resource))
+        });
+        factors
+            .map(|(&resource, &factor)| (resource, factor))
+            .collect()
+    }
+}
+
 /// The machines of one process.
 #[derive(Debug)]
 struct Course {
@@ -204,6 +227,7 @@ impl Market {
                 continue;
             }
             let activity = one.attempt.activity;
+            self.keep_shown_part(id, resource);
             let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
                 continue;
             };
@@ -249,6 +273,7 @@ impl Market {
                 continue;
             }
             let nominal = ran.map(|ran| ran.nominal);
+            self.keep_shown_part(id, resource);
             let nominal = nominal.or_else(|| self.nominal(known, step.history, activity, resource));
             let Some(nominal) = nominal else {
                 continue;
@@ -361,6 +386,10 @@ impl Market {
         course.look_from = now + limits::JUDGE_EACH;
         course.learn();
         step.cx.note(Noted::Judged);
+        self.note_shown(step, id);
+        let Some(course) = self.rounds.courses.get_mut(&id) else {
+            return;
+        };
         let (is_slow, ask_from) = (course.changed().next().is_some(), course.ask_from);
         let known = step.cx.process(id);
         let has_way = || known.is_some_and(|known| self.changed_way(step, known).is_some());
@@ -472,7 +501,7 @@ impl Market {
         activity: ActivityId,
         resource: ResourceId,
     ) -> Option<f64> {
-        let power = self.power(resource)?;
+        let power = self.power_for(known.id(), resource)?;
         let work = estimated(known, history, activity)?.reference_seconds();
         (work > 0.0 && power > 0.0).then_some(work / power)
     }

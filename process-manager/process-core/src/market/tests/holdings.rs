@@ -252,7 +252,8 @@ fn a_process_whose_rest_fits_nowhere_holds_up_nobody_with_its_slots() {
             | ToGroup::Release(_)
             | ToGroup::Holds(_)
             | ToGroup::Confirm { .. }
-            | ToGroup::Waits { .. } => None,
+            | ToGroup::Waits { .. }
+            | ToGroup::Shown { .. } => None,
         });
         kept.collect::<Vec<_>>()
     };
