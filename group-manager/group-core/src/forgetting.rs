@@ -17,10 +17,10 @@
 use machine::Context;
 use model::{Mono, Now, Span};
 
+use crate::histories;
 use crate::io::{Effect, Stream};
 use crate::machines::{Forgetting, Machine};
 use crate::manager::{GroupManager, state};
-use crate::moments;
 use crate::record::{Event, MachineNumber};
 use crate::register::key;
 use crate::state::State;
@@ -104,7 +104,7 @@ impl GroupManager {
         cx.record(Stream::Manager, Event::Forgotten { resource: number });
         cx.effect(Effect::Drop(key(&name)));
         if self.histories.remove(number) {
-            cx.effect(Effect::Drop(moments::key(&name)));
+            cx.effect(Effect::Drop(histories::key(&name)));
         }
         cx.effect(Effect::Forgotten {
             name,

@@ -13,6 +13,7 @@ mod claims;
 mod confirm;
 mod endings;
 mod forgetting;
+mod histories;
 mod io;
 mod link;
 mod machines;

@@ -8,10 +8,10 @@ use wire::lease;
 use wire::resource::ToResource;
 
 use crate::charging::Charging;
+use crate::histories::Histories;
 use crate::io::{Config, Effect, Stream};
 use crate::link::{Met, ProcessLinks};
 use crate::machines::{Forgetting, Machine, Machines, Standing};
-use crate::moments::Histories;
 use crate::questions::Endings;
 use crate::record::{Holding, MachineNumber};
 use crate::state::State;

@@ -1,58 +1,22 @@
 //! The powers and loads that machines had: what is shown of a machine's past, and what a start of this manager goes
 //! on with.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use machine::Context;
-use model::{Mono, Now, Span, Wall};
+use model::{Now, Span, Wall};
 use wire::admin::{MOMENTS_MAX, Moment};
 use wire::group::{SHOWN_MAX, Shown};
 
+use crate::histories::key;
 use crate::io::{Effect, Record};
 use crate::manager::{GroupManager, state};
 use crate::record::{self, MachineNumber};
-use crate::shown::{Load, ShownPower};
+use crate::shown::Load;
 
 /// The time between two moments that are kept while nothing changes.
 const PERIOD: Span = Span::from_secs(600);
 
 /// A change that comes so soon after another takes its place: powers change in steps of some seconds.
 const GAP: Span = Span::from_secs(10);
-
-/// The beginning of the keys of histories in the repository.
-const KEY: &str = "history/";
-
-/// The powers of machines, and their past.
-#[derive(Debug, Default)]
-pub(crate) struct Histories {
-    by_number: BTreeMap<MachineNumber, History>,
-    /// When the next moment of each machine is kept.
-    next: Option<Mono>,
-}
-
-#[derive(Debug, Default)]
-struct History {
-    shown: ShownPower,
-    moments: VecDeque<Moment>,
-}
-
-impl Histories {
-    /// When the next moments are kept.
-    pub(crate) fn due(&self) -> Option<Mono> {
-        self.next
-    }
-
-    /// Thousandths of its power that a machine has by what it has shown; none where that is as measured.
-    pub(crate) fn shown(&self, number: MachineNumber, slots: u32, now: Wall) -> Option<u32> {
-        self.by_number.get(&number)?.shown.per_mille(slots, now)
-    }
-
-    /// Forgets a machine. Returns true if the repository has something of its past.
-    pub(crate) fn remove(&mut self, number: MachineNumber) -> bool {
-        let history = self.by_number.remove(&number);
-        history.is_some_and(|history| !history.moments.is_empty())
-    }
-}
 
 impl GroupManager {
     /// A process manager tells what machines have shown.
@@ -189,14 +153,4 @@ impl GroupManager {
             history.shown.tell(None, shown, (0, at));
         }
     }
-}
-
-/// True if a record is a machine's history.
-pub(crate) fn is_history(record: &Record) -> bool {
-    record.key.starts_with(KEY.as_bytes())
-}
-
-/// The key of a machine's history.
-pub(crate) fn key(name: &str) -> Vec<u8> {
-    format!("{KEY}{name}").into_bytes()
 }

@@ -5,10 +5,10 @@ use model::{Epoch, Now, Span, Wall};
 use wire::group::RESOURCES_MAX;
 use wire::resource::{CLOSED_BYTES_MAX, Facts, LABELS_BYTES_MAX, ToResource, labels_bytes};
 
+use crate::histories::is_history;
 use crate::io::{Effect, Record, Stream};
 use crate::machines::{Heard, Machine};
 use crate::manager::{GroupManager, state};
-use crate::moments::is_history;
 use crate::record::{Event, MachineNumber, Seen};
 
 /// Period of recording that a machine was seen, while nothing about it changes.
