@@ -16,6 +16,10 @@ use wire::group::SHOWN_RANGE;
 /// The time in which what was told comes to count half as much.
 const HALF_LIFE: Span = Span::from_secs(1_800);
 
+/// Words that are so much older than the newest one do not count beside it: whoever still sees the same tells it
+/// again each five minutes.
+const TOGETHER: Span = Span::from_secs(600);
+
 /// Half-lives after which nothing of it is left.
 const HALF_LIVES_MAX: f64 = 8.0;
 
@@ -93,11 +97,10 @@ impl ShownPower {
     /// Thousandths of its power that it has, in steps; none where that is as measured.
     pub(crate) fn per_mille(&self, slots: u32, now: Wall) -> Option<u32> {
         let left = left(self.load.cores, self.load.others_expected, slots);
-        let mut parts: Vec<f64> = self
-            .told
-            .values()
-            .map(|told| told.part(left, now))
-            .collect();
+        let newest = self.told.values().map(|told| told.at).max()?;
+        let together = self.told.values();
+        let together = together.filter(|told| newest.since(told.at) <= TOGETHER);
+        let mut parts: Vec<f64> = together.map(|told| told.part(left, now)).collect();
         parts.sort_by(f64::total_cmp);
         // Of two that differ, the machine gets the benefit of the doubt.
         let median = *parts.get(parts.len() / 2)?;

@@ -35,6 +35,16 @@ fn the_median_of_process_managers_counts() {
 }
 
 #[test]
+fn words_of_long_ago_do_not_hold_up_those_of_now() {
+    let mut shown = told(&[(1, 1_000), (2, 1_000)]);
+    shown.tell(Some(3), 400, (SLOTS, at(60)));
+    assert_eq!(shown.per_mille(SLOTS, at(60)), None);
+    // Of these, nobody has seen the machine for a while but the third.
+    shown.tell(Some(3), 400, (SLOTS, at(700)));
+    assert_eq!(shown.per_mille(SLOTS, at(700)), Some(400));
+}
+
+#[test]
 fn small_differences_and_impossible_powers_are_not_told() {
     let one = |per_mille| told(&[(1, per_mille)]).per_mille(SLOTS, at(0));
     assert_eq!([one(950), one(1_040)], [None, None]);
