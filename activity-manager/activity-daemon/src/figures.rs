@@ -176,6 +176,14 @@ fn show_machine(figures: &mut Figures, seen: &Seen<'_>) {
     let load = seen.load;
     let about = "Cores that are busy, with whatever.";
     figures.gauge("busy_cores", about, load.busy);
+    if let Some(others) = load.others {
+        let about = "Cores that programs other than commands use, smoothed over some seconds.";
+        figures.gauge("others_cores", about, others);
+    }
+    if let Some(expected) = load.others_expected {
+        let about = "The same as it is expected over the next minute.";
+        figures.gauge("others_expected_cores", about, expected);
+    }
     let about = "Slots that may be lent.";
     let mut slots = figures.gauges("slots", about);
     slots.add(&[("state", "lendable")], load.slots.into());

@@ -23,6 +23,7 @@ mod intermediates;
 mod isolation;
 mod labels;
 mod latest;
+pub mod others;
 pub mod power;
 mod quotas;
 mod retention;

@@ -24,6 +24,7 @@ use crate::commands::CommandSettings;
 use crate::eviction::Evictor;
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
+use crate::others::OthersForecast;
 use crate::power::PowerMeter;
 use crate::{Commands, Handle, MachineProfile, Retention};
 use crate::{isolation, labels, traversal};
@@ -302,6 +303,7 @@ impl program::Service for Service {
         let mut watch = Watch {
             manager: Arc::clone(&manager),
             gauge: Gauge::of(&place.directory),
+            others: OthersForecast::new(clock::mono()),
             meter,
             ceilings: settings.ceilings,
             slots,
@@ -426,6 +428,7 @@ impl program::Service for Service {
 struct Watch {
     manager: Arc<Handle>,
     gauge: Gauge,
+    others: OthersForecast,
     /// None if the configuration gives the power.
     meter: Option<PowerMeter>,
     ceilings: Ceilings,
@@ -440,12 +443,11 @@ struct Watch {
 
 impl Watch {
     fn look(&mut self) -> Load {
-        // Only a ceiling tells commands from what others run.
-        let pid = self
-            .ceilings
-            .load_max
-            .and_then(|_| self.manager.executor_pid());
+        let pid = self.manager.executor_pid();
         let reading = self.gauge.read(pid);
+        // Without an executor, all counts as others'.
+        let others = pid.map(|_| reading.others);
+        let others_expected = self.others.read(clock::mono(), others);
         let busy = reading.busy / self.gauge.cores();
         if let Some(meter) = &mut self.meter
             && let Some(power) = meter.look(clock::mono(), busy)
@@ -475,6 +477,8 @@ impl Watch {
                 .then(|| "the executor does not answer".to_owned()),
             containment: self.manager.containment().map(|one| one.to_string()),
             accounts: Some(self.accounts.to_owned()),
+            others,
+            others_expected: others_expected.or(others),
         };
         load.clone_into(&mut self.load.lock().unwrap_or_else(PoisonError::into_inner));
         load

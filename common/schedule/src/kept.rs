@@ -1,21 +1,66 @@
-//! The makespan of a plan that is kept, on machines that are not as it expected: what another plan is
-//! compared with.
+//! A plan that is kept, on machines that are not as it expected: the makespan that another plan is compared
+//! with, and the plan that moves nothing but the activities of some machines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, Entry, ResourceId, Span};
+use model::{ActivityId, Entry, Plan, ResourceId, Span};
 
+use crate::check::check_plan;
 use crate::insertion::in_order;
 use crate::meter::Meter;
-use crate::order::in_ready_order;
+use crate::order::{in_ready_order, less};
+use crate::problem::Problem;
 use crate::request::{Refusal, Request, no_schedule, problem};
-use crate::retime::up;
+use crate::retime::{retime, up};
+use crate::schedule::Schedule;
 
 /// The time in which the rest of a process ends, counted as in the request, if each activity stays on the
 /// machine of its entry and they begin in the order of the entries. One without an entry, or whose machine
 /// the request does not have, goes where it ends first. O(n log n + e), beside the search for gaps.
 pub fn kept(request: &Request, entries: &[Entry]) -> Result<Span, Refusal> {
     let problem = problem(request)?;
+    let schedule = staying(&problem, entries, Order::Entries, |_| true)?;
+    up(schedule.makespan()).map_err(Refusal::TooLong)
+}
+
+/// The plan in which the activities of these machines go where each ends first, and all others stay as in
+/// [`kept`], which says what it costs. Of two orders the one with the shorter plan: that of the entries, and that
+/// in which what stays is placed before what moves, as far as it does not wait for that.
+pub fn moved_from(
+    request: &Request,
+    entries: &[Entry],
+    machines: &BTreeSet<ResourceId>,
+) -> Result<Plan, Refusal> {
+    let problem = problem(request)?;
+    let stays = |one: &Entry| !machines.contains(&one.resource);
+    let schedule = staying(&problem, entries, Order::Entries, stays)?;
+    let other = staying(&problem, entries, Order::StayingFirst, stays)?;
+    let schedule = match less(other.makespan(), schedule.makespan()) {
+        true => other,
+        false => schedule,
+    };
+    let plan = retime(&problem, &schedule, request.generation).map_err(Refusal::TooLong)?;
+    let scheduler = "moved-from";
+    check_plan(&problem, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
+    Ok(plan)
+}
+
+/// The order in which activities are placed, as far as they do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// That in which the entries begin.
+    Entries,
+    /// First those that stay on their machines, each part in the order of the entries.
+    StayingFirst,
+}
+
+/// Places activities, those that stay on the machines of their entries.
+fn staying(
+    problem: &Problem,
+    entries: &[Entry],
+    by: Order,
+    stays: impl Fn(&Entry) -> bool,
+) -> Result<Schedule, Refusal> {
     let hosts = problem.hosts().iter().zip(0u32..);
     let hosts: BTreeMap<ResourceId, u32> = hosts.map(|(host, n)| (host.id, n)).collect();
     let entries: BTreeMap<ActivityId, &Entry> = entries
@@ -34,18 +79,20 @@ pub fn kept(request: &Request, entries: &[Entry]) -> Result<Span, Refusal> {
         begins[task as usize] = entry(task).map_or(last, |entry| entry.start);
     }
     let mut order: Vec<u32> = dag.tasks().collect();
-    order.sort_by_key(|&task| begins[task as usize]);
+    let moves =
+        |task: u32| by == Order::StayingFirst && entry(task).is_some_and(|entry| !stays(entry));
+    order.sort_by_key(|&task| (moves(task), begins[task as usize]));
     let order = in_ready_order(dag, &order);
     let meter = Meter::unlimited();
-    let schedule = in_order(&problem, &meter, &order, |insertion, task| {
-        let host = entry(task).and_then(|entry| hosts.get(&entry.resource).copied());
+    let schedule = in_order(problem, &meter, &order, |insertion, task| {
+        let host = entry(task).filter(|entry| stays(entry));
+        let host = host.and_then(|entry| hosts.get(&entry.resource).copied());
         match host.filter(|&host| problem.fits(task, host)) {
             Some(host) => Some(insertion.on(task, host)),
             None => insertion.earliest(task),
         }
     });
-    let schedule = schedule.map_err(|error| no_schedule(&problem, error))?;
-    up(schedule.makespan()).map_err(Refusal::TooLong)
+    schedule.map_err(|error| no_schedule(problem, error))
 }
 
 #[cfg(test)]

@@ -74,7 +74,8 @@ enum MembershipError {
 impl Membership {
     /// Starts the membership of a member over a request client. The certificate is in `identity`, the
     /// member's log is `log`; `say` returns its state. It reports at its beat: a revocation is known
-    /// everywhere after one period, and what a machine says of its load is for people alone.
+    /// everywhere after one period, and what a machine says of its load is for people, and no
+    /// slot is granted by it.
     pub fn begin(
         name: &str,
         line: RequestClient,

@@ -122,6 +122,13 @@ pub enum Request {
         #[n(0)]
         id: String,
     },
+    /// The powers and loads that a machine had. Answered by [`Response::NodeHistory`].
+    #[n(13)]
+    NodeHistory {
+        /// Its name.
+        #[n(0)]
+        name: String,
+    },
 }
 
 /// A wanted part of a log.
@@ -233,6 +240,12 @@ pub struct Load {
     /// The accounts under which commands run, and what that separates.
     #[n(9)]
     pub accounts: Option<String>,
+    /// Cores that programs other than its commands use, smoothed over some seconds; none if unknown.
+    #[n(10)]
+    pub others: Option<f64>,
+    /// The same as it is expected over the next minute; none if unknown.
+    #[n(11)]
+    pub others_expected: Option<f64>,
 }
 
 /// A response.
@@ -303,6 +316,9 @@ pub enum Response {
     /// Join tokens, the one that expires first before the others.
     #[n(13)]
     Tokens(#[n(0)] Vec<TokenLine>),
+    /// The history of a machine, oldest first: at most [`MOMENTS_MAX`].
+    #[n(14)]
+    NodeHistory(#[n(0)] Vec<Moment>),
 }
 
 /// A join token, without what is needed to join by it.
@@ -441,6 +457,33 @@ pub struct Node {
     /// The time after which it is forgotten if it does not come back; none if it is not to be.
     #[n(14)]
     pub forgotten_in: Option<Span>,
+    /// Thousandths of its power that it has by what it has shown to processes; none where that is as measured, or
+    /// nothing is known.
+    #[n(15)]
+    pub shown: Option<u32>,
+}
+
+/// Moments of a machine's history that are kept: 21 hours of one each ten minutes, where nothing changes.
+pub const MOMENTS_MAX: usize = 128;
+
+/// The power and the load of a machine at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub struct Moment {
+    /// The moment.
+    #[n(0)]
+    pub at: Wall,
+    /// Its measured power: reference seconds of work that one core does in a second.
+    #[n(1)]
+    pub power: f32,
+    /// Thousandths of it that it had by what it has shown to processes; none as in [`Node::shown`].
+    #[n(2)]
+    pub shown: Option<u32>,
+    /// Cores that programs other than its commands used; none if unknown.
+    #[n(3)]
+    pub others: Option<f32>,
+    /// The same as it was expected from there on.
+    #[n(4)]
+    pub others_expected: Option<f32>,
 }
 
 /// Processes of one machine that are told as its holders, each with some hundred bytes.

@@ -105,6 +105,36 @@ pub enum ToGroup {
         #[n(4)]
         needs: Vec<Need>,
     },
+    /// The powers that machines have shown to processes of the sender, beside those that they are offered with.
+    /// Sent where the receiver takes it ([`Offer::takes_shown`]), as powers change, and not answered: offers have
+    /// what follows.
+    #[n(7)]
+    Shown {
+        /// The sender's epoch.
+        #[n(0)]
+        epoch: Epoch,
+        /// Machines of the receiver's group, at most [`SHOWN_MAX`].
+        #[n(1)]
+        machines: Vec<Shown>,
+    },
+}
+
+/// Machines of one [`ToGroup::Shown`]: some 20 KiB. Those beyond are told by the next one.
+pub const SHOWN_MAX: usize = 1_024;
+
+/// The least and the most that a machine has of its power, in thousandths, as anybody is told of it. One that stands
+/// still has shown to be slow, and not that it stays so; one that is faster than measured was measured wrongly.
+pub const SHOWN_RANGE: std::ops::RangeInclusive<u32> = 50..=2_000;
+
+/// The power that a machine has shown to a process manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Shown {
+    /// The machine.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// Thousandths of the power that it is offered with, within [`SHOWN_RANGE`].
+    #[n(1)]
+    pub per_mille: u32,
 }
 
 /// Needs of one process that slots are kept for: few processes have activities of so many kinds, and all
@@ -163,6 +193,7 @@ impl ToGroup {
                 let grants = held.iter().flat_map(|held| &held.grants);
                 grants.map(|grant| grant.resource).collect()
             }
+            ToGroup::Shown { machines, .. } => machines.iter().map(|one| one.resource).collect(),
             ToGroup::Attach { .. }
             | ToGroup::Release(_)
             | ToGroup::Confirm { .. }
@@ -305,6 +336,9 @@ pub struct Offer {
     /// Some of the machines that take no work, with the reasons, for people: at most [`UNAVAILABLE_MAX`].
     #[cbor(n(6), default)]
     pub unavailable: Vec<Unavailable>,
+    /// True if the sender takes [`ToGroup::Shown`]; one of an earlier version cannot read it.
+    #[cbor(n(7), default)]
+    pub takes_shown: bool,
 }
 
 /// Machines of an offer that are told with the reason why they take no work: people read no more of them.
@@ -410,6 +444,20 @@ pub struct Offered {
     /// receiver are these and the free ones, less the slots that its processes hold or claim by now.
     #[cbor(n(8), default)]
     pub yours: u32,
+    /// Thousandths of its power that it has by what it has shown to processes of all process managers, within
+    /// [`SHOWN_RANGE`]; none where that is as measured, or nothing is known.
+    #[n(9)]
+    pub shown: Option<u32>,
+}
+
+impl Offered {
+    /// The part of its power that it has by what it has shown.
+    pub fn shown_part(&self) -> f64 {
+        let believed = self
+            .shown
+            .map(|shown| shown.clamp(*SHOWN_RANGE.start(), *SHOWN_RANGE.end()));
+        believed.map_or(1.0, |per_mille| f64::from(per_mille) / 1e3)
+    }
 }
 
 /// A grant of slots of a machine.

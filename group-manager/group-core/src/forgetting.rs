@@ -17,6 +17,7 @@
 use machine::Context;
 use model::{Mono, Now, Span};
 
+use crate::histories;
 use crate::io::{Effect, Stream};
 use crate::machines::{Forgetting, Machine};
 use crate::manager::{GroupManager, state};
@@ -102,6 +103,9 @@ impl GroupManager {
         let name = machine.facts.name;
         cx.record(Stream::Manager, Event::Forgotten { resource: number });
         cx.effect(Effect::Drop(key(&name)));
+        if self.histories.remove(number) {
+            cx.effect(Effect::Drop(histories::key(&name)));
+        }
         cx.effect(Effect::Forgotten {
             name,
             seen: machine.seen,

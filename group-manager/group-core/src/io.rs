@@ -2,11 +2,12 @@
 
 use minicbor::{Decode, Encode};
 use model::{GroupId, ProcessId, ResourceId, Span, Wall};
-use wire::admin::Node;
+use wire::admin::{Moment, Node};
 use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 use crate::policy::Policy;
+use crate::shown::Load;
 
 /// The settings of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,10 @@ pub enum Input {
         /// True if it is to be empty.
         is_drained: bool,
     },
+    /// The load of a machine, by its name.
+    Load(String, Load),
+    /// Somebody asks about the past of a machine, by a number of the question and its name.
+    History(u64, String),
 }
 
 /// An effect of a group manager.
@@ -112,6 +117,8 @@ pub enum Effect {
     Surveyed(u64, Vec<Node>, Option<Owners>),
     /// Say that a machine is as it is to be, durably; or that there is none of this name.
     Drained(u64, bool),
+    /// Answer a question about the past of a machine, oldest first; none where there is no such machine.
+    History(u64, Option<Vec<Moment>>),
     /// Answer an administrator who ends holdings.
     GivenUp(u64, GivenUp),
     /// Log that a process manager names a machine of another group, which it is not granted here.

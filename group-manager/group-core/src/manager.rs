@@ -8,6 +8,7 @@ use wire::lease;
 use wire::resource::ToResource;
 
 use crate::charging::Charging;
+use crate::histories::Histories;
 use crate::io::{Config, Effect, Stream};
 use crate::link::{Met, ProcessLinks};
 use crate::machines::{Forgetting, Machine, Machines, Standing};
@@ -26,6 +27,7 @@ use crate::waiters::Waiters;
 ///                   --> Return          <-- Granted (what is left)
 ///                   --> Confirm         <-- Holdings (of all its processes)
 ///                   --> Waits           <-- Offer, of slots that are kept for it
+///                   --> Shown           <-- Offer, with the powers that follow
 ///                   --> Holds           (where both are one program)
 /// ```
 ///
@@ -40,6 +42,7 @@ pub struct GroupManager {
     pub(crate) endings: Endings,
     pub(crate) charging: Charging,
     pub(crate) forgetting: Forgetting,
+    pub(crate) histories: Histories,
     /// The numbers of the last claims that were refused.
     pub(crate) refused: BTreeMap<ProcessId, u32>,
     /// Processes that were granted something in this epoch and in the present one of their process

@@ -100,6 +100,7 @@ impl GroupManager {
                 labels: labels.clone(),
                 bulk: bulk.clone(),
                 yours: 0,
+                shown: self.histories.shown(resource, *slots, self.now().wall),
             }
         });
         Offer {
@@ -118,6 +119,7 @@ impl GroupManager {
                 .collect(),
             n_revoked: 0,
             owners: self.owners(state),
+            takes_shown: true,
         }
     }
 

@@ -5,6 +5,7 @@ use model::{Epoch, Now, Span, Wall};
 use wire::group::RESOURCES_MAX;
 use wire::resource::{CLOSED_BYTES_MAX, Facts, LABELS_BYTES_MAX, ToResource, labels_bytes};
 
+use crate::histories::is_history;
 use crate::io::{Effect, Record, Stream};
 use crate::machines::{Heard, Machine};
 use crate::manager::{GroupManager, state};
@@ -41,6 +42,7 @@ impl GroupManager {
             machine.facts == facts && machine.connection == Some(connection)
         });
         let heard = before.map(|machine| machine.heard).unwrap_or_default();
+        let (before_power, power) = (before.map(|machine| machine.facts.power), facts.power);
         let kept = before.map_or(Wall(0), |machine| machine.kept);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
@@ -66,6 +68,9 @@ impl GroupManager {
         );
         let is_watching = self.is_watching();
         self.has_changed |= self.machines.hear(now.mono, resource, is_watching);
+        if before_power.is_some_and(|before| before != power) {
+            self.keep_moment(cx, resource, now.wall);
+        }
         if let Some(connection) = connection {
             cx.effect(Effect::ToActivity(
                 connection,
@@ -77,7 +82,12 @@ impl GroupManager {
 
     /// Takes what an earlier epoch has kept, but for what was told anew.
     pub(crate) fn on_known(&mut self, cx: &mut Context<'_, Self>, records: Vec<Record>) {
-        for Record { key, value } in records.into_iter().take(RESOURCES_MAX) {
+        let (histories, machines): (Vec<Record>, Vec<Record>) =
+            records.into_iter().partition(is_history);
+        for history in histories.iter().take(RESOURCES_MAX) {
+            self.on_known_history(cx, history);
+        }
+        for Record { key, value } in machines.into_iter().take(RESOURCES_MAX) {
             // A record that cannot be read costs nothing: the machine will register.
             let Ok(Seen { facts, seen }) = minicbor::decode::<Seen>(&value) else {
                 continue;

@@ -47,6 +47,11 @@ impl GroupManager {
         self.charging.now = now;
     }
 
+    /// The time of this step.
+    pub(crate) fn now(&self) -> Now {
+        self.charging.now
+    }
+
     /// Charges owners for the time since they were charged last, before their holdings change.
     pub(crate) fn charge(&mut self, cx: &mut Context<'_, Self>) {
         let elapsed = self.charging.uncharged();

@@ -141,6 +141,13 @@ impl Machine for GroupManager {
                     self.on_waits(from, (process, owner.as_deref()), waited, needs);
                 }
             }
+            Input::Process(from, ToGroup::Shown { epoch, machines }) => {
+                if self.is_present(cx, from, epoch) {
+                    self.on_shown(cx, now, from, &machines);
+                }
+            }
+            Input::Load(name, load) => self.on_load(cx, &name, load),
+            Input::History(question, name) => self.on_history(cx, question, &name),
             Input::Known(records) => self.on_known(cx, records),
             Input::GiveUp(question, holder) => self.on_give_up(cx, now.mono, question, holder),
             Input::Survey(question) => self.on_survey(cx, now, question),
@@ -160,6 +167,7 @@ impl Machine for GroupManager {
         self.has_changed |= self.waiters.check(now.mono);
         self.end_holdings(cx, now.mono);
         self.forget_machines(cx, now);
+        self.keep_moments(cx, now);
         self.charge_in_time(cx);
         self.push_offers(cx, now.mono);
     }
@@ -170,6 +178,7 @@ impl Machine for GroupManager {
         let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
         cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
         self.begin_charging(cx, now);
+        self.keep_moments(cx, now);
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
@@ -180,6 +189,7 @@ impl Machine for GroupManager {
             .chain(self.forget_due())
             .chain(self.charge_due())
             .chain(self.waiters.due())
+            .chain(self.histories.due())
             .min()
     }
 }

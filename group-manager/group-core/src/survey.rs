@@ -35,6 +35,7 @@ impl GroupManager {
                 load: None,
                 certificate_until: None,
                 holders: holders(state, resource),
+                shown: self.histories.shown(resource, facts.slots, now.wall),
                 forgotten_in: self.forgotten_in(state, (resource, machine), now),
             }
         });

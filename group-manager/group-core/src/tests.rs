@@ -8,6 +8,7 @@ mod forgetting;
 mod machines;
 mod owners;
 mod returns;
+mod shown;
 mod waiting;
 mod watch;
 mod world;

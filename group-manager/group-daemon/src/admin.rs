@@ -139,14 +139,18 @@ impl AdminServer {
                 let user = member.filter(|member| member.identity.role() == Role::User);
                 self.nodes(user.map(|user| user.identity.to_string()).as_deref())
             }
+            Request::NodeHistory { name } => {
+                only(&[Role::Admin, Role::User, Role::Pm], "users")?;
+                match self.manager.history(&name).ok_or_else(no_answer)? {
+                    Some(moments) => Ok(Response::NodeHistory(moments)),
+                    None => Err(no_machine(&name)),
+                }
+            }
             Request::Drain { name, is_drained } => {
                 admins()?;
                 match self.manager.drain(&name, is_drained) {
                     Some(true) => Ok(Response::Drained),
-                    Some(false) => Err(Refused::Not(format!(
-                        "there is no machine {:?}",
-                        name.chars().take(80).collect::<String>()
-                    ))),
+                    Some(false) => Err(no_machine(&name)),
                     None => Err(no_answer()),
                 }
             }
@@ -299,6 +303,9 @@ impl AdminServer {
     fn present(&mut self, who: &Identity, presence: Presence) -> Answer {
         let known = presence.revision;
         let now = clock::mono();
+        if let Some(load) = self.members.changed_load(who, &presence, now) {
+            self.manager.loaded(who.name(), load);
+        }
         let log = self.members.present(who, presence, now);
         let Some(registrar) = &self.registrar else {
             let revision = known;
@@ -442,6 +449,11 @@ fn refused(error: &RegistrarError) -> Refused {
         return Refused::NotDue(*due);
     }
     Refused::Not(error.to_string())
+}
+
+fn no_machine(name: &str) -> Refused {
+    let name: String = name.chars().take(80).collect();
+    Refused::Not(format!("there is no machine {name:?}"))
 }
 
 fn no_answer() -> Refused {

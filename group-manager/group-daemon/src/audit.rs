@@ -47,6 +47,7 @@ impl Asked {
             | Request::Tokens
             | Request::Present(_)
             | Request::Nodes
+            | Request::NodeHistory { .. }
             | Request::Log { .. }
             | Request::Written(_) => return None,
         };
@@ -125,6 +126,7 @@ fn issued(answer: &Result<Response, Refused>) -> Option<String> {
         | Response::Certificates(_)
         | Response::Present(_)
         | Response::Nodes(..)
+        | Response::NodeHistory(_)
         | Response::Drained
         | Response::Log(_)
         | Response::Awaited

@@ -90,6 +90,15 @@ pub(crate) fn show_machines(figures: &mut Figures, nodes: &[Node]) {
     for (state, n) in machines {
         family.add(&[("state", state)], f64::from(n));
     }
+    let about = "Machines that processes have shown to be slower or faster than measured.";
+    let mut corrected = figures.gauges("machines_corrected", about);
+    for (direction, is_so) in [
+        ("slower", (|shown| shown < 1_000) as fn(u32) -> bool),
+        ("faster", |shown| shown > 1_000),
+    ] {
+        let n = nodes.iter().filter(|node| node.shown.is_some_and(is_so));
+        corrected.add(&[("direction", direction)], n.count() as f64);
+    }
     let about = "Slots of the group: free, used by processes, and neither because their machine is away or drained.";
     let mut slots = figures.gauges("slots", about);
     for (state, n) in [("free", free), ("used", used), ("unavailable", unavailable)] {

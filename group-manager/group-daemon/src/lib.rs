@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Peer, Record};
+use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Load, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, GroupId, Mono, Span};
 use shell::audit::Audit;
@@ -26,7 +26,7 @@ use shell::{
     Damaged, EffectHandler, End, Peers, Pulse, Received, RunError, Runner, SetAside, Stats,
 };
 use thiserror::Error;
-use wire::admin::Node;
+use wire::admin::{Moment, Node};
 use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
@@ -210,6 +210,19 @@ impl Handle {
         self.questions.nodes.ask(ask)
     }
 
+    /// The past of a machine, oldest first. None within where there is no machine of this name, and none if the
+    /// manager does not answer.
+    pub fn history(&self, name: &str) -> Option<Option<Vec<Moment>>> {
+        let name = name.to_owned();
+        let ask = |question| self.runner.inbox().tell(Input::History(question, name));
+        self.questions.histories.ask(ask)
+    }
+
+    /// A machine tells its load.
+    pub fn loaded(&self, name: &str, load: Load) {
+        self.runner.inbox().tell(Input::Load(name.to_owned(), load));
+    }
+
     /// Stops offering a machine, or offers it again. Returns false if there is no machine of this
     /// name, and none if the manager does not answer. The change is durable when this returns.
     pub fn drain(&self, name: &str, is_drained: bool) -> Option<bool> {
@@ -309,6 +322,9 @@ impl EffectHandler<GroupManager> for Handler {
                 }
                 Effect::Surveyed(question, nodes, owners) => {
                     self.questions.nodes.answer(question, (nodes, owners));
+                }
+                Effect::History(question, moments) => {
+                    self.questions.histories.answer(question, moments);
                 }
                 Effect::GivenUp(question, given_up) => {
                     self.questions.given_up.answer(question, given_up);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use group_core::Load;
 use model::{Identity, Mono, Role, Span};
 use wire::admin::{LogPart, LogRequest, Presence, Refused, Warning};
 
@@ -15,6 +16,12 @@ const LOG_REQUEST_TIMEOUT: Span = Span::from_secs(20);
 /// Number of daemons whose logs are requested at a time, which bounds the kept parts.
 const LOG_REQUESTS_MAX: usize = 16;
 
+/// Cores by which the load of a machine by others has to change to be told: a part of what a slot is.
+const LOAD_CHANGES_FROM: f64 = 0.1;
+
+/// The time after which an unchanged load is told again.
+const LOAD_AGAIN: Span = Span::from_secs(60);
+
 /// Characters of a warning: a path can be long.
 const TROUBLE_CHARS_MAX: usize = 500;
 
@@ -26,6 +33,8 @@ const NAMED_MAX: usize = 20;
 pub struct Members {
     heard: BTreeMap<Key, Heard>,
     log_requests: BTreeMap<Key, PendingLogRequest>,
+    /// The loads of machines by others as they were last told, with the time of that.
+    loads: BTreeMap<String, (Load, Mono)>,
 }
 
 /// Role and name.
@@ -60,6 +69,37 @@ impl Members {
         let wanted = wanted.map(|wanted| wanted.wanted.clone());
         self.heard.insert(key, Heard { presence, at: now });
         wanted
+    }
+
+    /// The load of a machine, if others use another part of it than when that was last told, or that is long ago. To
+    /// be asked before the report is stored.
+    pub(crate) fn changed_load(
+        &mut self,
+        who: &Identity,
+        presence: &Presence,
+        now: Mono,
+    ) -> Option<Load> {
+        let load = presence.load.as_ref().filter(|_| who.role() == Role::Am)?;
+        let present = Load {
+            cores: load.cores,
+            others: load.others,
+            others_expected: load.others_expected,
+        };
+        let differs = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => (one - other).abs() > LOAD_CHANGES_FROM,
+            (one, other) => one.is_some() != other.is_some(),
+        };
+        let is_told = self.loads.get(who.name()).is_some_and(|(told, at)| {
+            told.cores == present.cores
+                && !differs(told.others, present.others)
+                && !differs(told.others_expected, present.others_expected)
+                && now.since(*at) < LOAD_AGAIN
+        });
+        if is_told {
+            return None;
+        }
+        self.loads.insert(who.name().to_owned(), (present, now));
+        Some(present)
     }
 
     /// Stores a part of a member's log. A part that nobody requested is dropped.

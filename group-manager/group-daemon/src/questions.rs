@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use group_core::GivenUp;
-use wire::admin::Node;
+use wire::admin::{Moment, Node};
 use wire::group::Owners;
 
 /// Longest time for an answer of the core: a batch and its flush.
@@ -18,6 +18,7 @@ pub(crate) struct Questions {
     pub(crate) nodes: Open<(Vec<Node>, Option<Owners>)>,
     pub(crate) drained: Open<bool>,
     pub(crate) given_up: Open<GivenUp>,
+    pub(crate) histories: Open<Option<Vec<Moment>>>,
 }
 
 /// Requests of one kind that wait for their answers.

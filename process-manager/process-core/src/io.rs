@@ -1,8 +1,12 @@
 //! The inputs and the effects of a process manager.
 
+use std::collections::BTreeSet;
+
 use history::{Key, Record, Seen};
 use machine::Lane;
 use model::{Bytes, Entry, GroupId, Plan, ProcessId, ResourceId, Span};
+use schedule::rounds::Policy;
+use schedule::{Refusal, less};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
 use wire::group::{FromGroup, ToGroup};
@@ -196,24 +200,65 @@ pub struct PlanRequest {
     pub basis: u64,
     /// The problem.
     pub request: schedule::Request,
-    /// The entries in force, where the plan is to be compared with them.
-    pub kept: Option<Vec<Entry>>,
+    /// The plan in force, where the plan is to be compared with it.
+    pub in_force: Option<InForce>,
+}
+
+/// A plan in force whose machines are not as it counts on.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    /// Its entries.
+    pub entries: Vec<Entry>,
+    /// The machines that are slower than it counts on.
+    pub slow: BTreeSet<ResourceId>,
 }
 
 impl PlanRequest {
     /// Makes the plan, and compares it. It takes long, so a shell does it aside from the loop.
+    ///
+    /// Where a plan is in force, the one that moves the activities of slow machines alone is the answer, unless
+    /// that for all activities is shorter by [`Policy::wider_gain_least`] than that one and than the plan in force.
     pub fn answer(&self) -> PlanResult {
-        let makespan = |entries| schedule::kept(&self.request, entries).ok();
-        let result = schedule::plan(&self.request);
-        let compared = match (&self.kept, &result) {
-            (Some(kept), Ok(plan)) => makespan(kept).zip(makespan(&plan.entries)),
-            (None, _) | (_, Err(_)) => None,
+        let wide = schedule::plan(&self.request);
+        let (result, compared) = match &self.in_force {
+            Some(in_force) => self.shorter(in_force, wide),
+            None => (wide, None),
         };
         PlanResult {
             process: self.process,
             basis: self.basis,
             result,
             compared,
+        }
+    }
+
+    /// A plan that was made, or the narrower one, with its makespan after that of the plan in force.
+    fn shorter(
+        &self,
+        in_force: &InForce,
+        wide: Result<Plan, Refusal>,
+    ) -> (Result<Plan, Refusal>, Option<(Span, Span)>) {
+        let makespan = |entries: &[Entry]| schedule::kept(&self.request, entries).ok();
+        let InForce { entries, slow } = in_force;
+        let compared = |plan: &Plan| makespan(entries).zip(makespan(&plan.entries));
+        let of_wide = wide.as_ref().ok().and_then(compared);
+        if slow.is_empty() {
+            return (wide, of_wide);
+        }
+        let narrow = schedule::moved_from(&self.request, entries, slow);
+        let of_narrow = narrow.as_ref().ok().and_then(compared);
+        let least = Policy::xavantes().wider_gain_least.unwrap_or_default();
+        let is_wide_shorter = match (of_wide, of_narrow) {
+            (Some((before, wide)), Some((_, narrow))) => {
+                let to_beat = before.min(narrow).seconds();
+                less(wide.seconds(), (1.0 - least) * to_beat)
+            }
+            (Some(_), None) => true,
+            (None, Some(_) | None) => false,
+        };
+        match is_wide_shorter {
+            true => (wide, of_wide),
+            false => (narrow, of_narrow),
         }
     }
 }
@@ -226,7 +271,10 @@ pub struct PlanResult {
     /// The basis of the request.
     pub basis: u64,
     /// The plan, or the reason why there is none.
-    pub result: Result<Plan, schedule::Refusal>,
+    pub result: Result<Plan, Refusal>,
     /// The makespans of the entries in force and of the plan, counted alike; none where nobody has asked.
     pub compared: Option<(Span, Span)>,
 }
+
+#[cfg(test)]
+mod tests;

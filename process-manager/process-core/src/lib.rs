@@ -50,7 +50,7 @@ pub use config::{Config, Quota};
 pub use deed::{Action, Deed};
 pub use foresee::{foresee, foresee_resumed};
 pub use held::Held;
-pub use io::{Effect, ForgetRequest, Input, PlanRequest, PlanResult, Remembered, Room};
+pub use io::{Effect, ForgetRequest, InForce, Input, PlanRequest, PlanResult, Remembered, Room};
 pub use limits::FOUNDED_BYTES_MAX;
 pub use manager::ProcessManager;
 pub use process::activity::ActivityState;

@@ -72,6 +72,16 @@ pub const STRAGGLED_MAX: u32 = 3;
 pub const MOVE_EACH: Span = Span::from_millis(200);
 /// Activities move for so much time at least: to take attempts back and send them elsewhere takes a round trip.
 pub const MOVE_GAIN: Span = Span::from_millis(100);
+/// Groups are told this often at most what their machines have shown, and by so much (of the logarithm) it has to
+/// differ from what was told last: they offer it in steps of a twentieth.
+pub const SHOWN_EACH: Span = Span::from_secs(5);
+pub const SHOWN_CHANGES_FROM: f64 = 0.05;
+/// What lasts is told again after this time: group managers let it fade, by half in half an hour.
+pub const SHOWN_AGAIN: Span = Span::from_secs(300);
+/// The least activities that have ended on a machine, and the most that their times vary by chance (the standard
+/// error of the logarithm of the machine's power), for other processes to count on what it has shown.
+pub const SHOWN_TASKS_LEAST: f64 = 3.0;
+pub const SHOWN_ERROR_MAX: f64 = 0.15;
 /// A machine that does not give attempts back for so long keeps them: by then it is suspect, and its activities
 /// are planned again for that reason.
 pub const RETRACT_FOR: Span = Span::from_secs(3);

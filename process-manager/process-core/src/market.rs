@@ -25,6 +25,7 @@ mod returns;
 mod rounds;
 mod slots;
 mod stragglers;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod unplanned;
@@ -57,6 +58,7 @@ use queue::{Class, Queue, Turn};
 use returns::Returns;
 use rounds::Rounds;
 use slots::Slots;
+use telling::Telling;
 use unplanned::Misfit;
 use ways::{Speeds, Ways};
 
@@ -88,6 +90,7 @@ pub(crate) struct Market {
     growth: Growth,
     rounds: Rounds,
     ways: Ways,
+    telling: Telling,
     overdue: Option<Overdue>,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
@@ -156,6 +159,8 @@ struct Demand {
     again_from: Mono,
     /// The move that the plan which is being made is for.
     moves: Option<Move>,
+    /// The parts of their powers that machines count with which something of it has started on.
+    shown_parts: BTreeMap<ResourceId, f64>,
     /// The speeds of links that its last plan counts on.
     ways: Speeds,
     /// The reason of the plan that slots are claimed for, if it moves activities.

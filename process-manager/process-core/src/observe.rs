@@ -24,10 +24,10 @@ pub(crate) fn observe(
     resource: ResourceId,
     outcomes: &[Outcome],
 ) {
-    let Some(power) = market.power(resource) else {
-        return;
-    };
     for outcome in outcomes {
+        let Some(power) = market.power_for(outcome.attempt.process, resource) else {
+            return;
+        };
         let known = step.cx.process(outcome.attempt.process);
         let Some(known) = known.filter(|known| known.is_out(outcome.attempt)) else {
             continue;

@@ -339,4 +339,10 @@ impl Process {
         let holding = self.state.holdings.get(&group);
         holding.map_or(0, |holding| holding.number)
     }
+
+    /// The number of its next claim or return. The last one is used again and again: no process claims so often, and
+    /// a group manager that says so of itself must not end this one.
+    pub(crate) fn next_claim_number(&self, group: GroupId) -> u32 {
+        self.claim_number(group).saturating_add(1)
+    }
 }

@@ -153,6 +153,7 @@ impl Parts {
             Timer::Recall(process) => step.marks.mark(process),
             Timer::Turns => self.take_turns(step),
             Timer::Overdue => self.market.tell_overdue(step),
+            Timer::Shown => self.market.tell_shown(step),
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
             Timer::Discard(process) => {
                 self.files.repeat_discards(step, &self.machines, process);

@@ -28,6 +28,7 @@ pub(crate) enum Timer {
     Recall(ProcessId),
     Turns,
     Overdue,
+    Shown,
     Copy(ProcessId),
     Discard(ProcessId),
     Tail(ClientId, u64),

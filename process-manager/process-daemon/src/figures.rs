@@ -168,6 +168,15 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
     figures.counter("reschedules_total", about, tally.n_rescheduled);
     let about = "Activities that such plans have moved.";
     figures.counter("activities_moved_total", about, tally.n_moved);
+    let about = "Time by which processes end sooner by such plans, as they were counted when made.";
+    let mut saved = figures.counters("reschedule_saved_seconds_total", about);
+    saved.add(&[], tally.saved.seconds());
+    let about = "Looks at whether the machines of a process are as fast as planned.";
+    figures.counter("machine_judgements_total", about, tally.n_judged);
+    let about = "Plans that were asked for since machines are not as fast as planned.";
+    figures.counter("reschedules_asked_total", about, tally.n_asked_to_move);
+    let about = "Those of them that did not shorten the process by enough.";
+    figures.counter("reschedules_declined_total", about, tally.n_not_worth);
     let about = "Running activities that were planned once more because they took too long.";
     figures.counter("stragglers_total", about, tally.n_stragglers);
     let about = "Time from the moment at which an activity is ready to its start.";

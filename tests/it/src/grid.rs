@@ -30,6 +30,7 @@ mod namespaces;
 mod private;
 mod relay;
 mod returns;
+mod shown;
 mod sockets;
 mod two_managers;
 mod unavailable;

@@ -109,6 +109,7 @@ const TABLE: &[Row] = &[
                 "activity-blobs",
                 "shell",
                 "journal",
+                "forecast",
             ],
             LAYERS,
         ],

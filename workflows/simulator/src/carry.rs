@@ -164,6 +164,7 @@ impl Sim {
                 | group_core::Effect::Drained(..)
                 | group_core::Effect::Forgotten { .. }
                 | group_core::Effect::GivenUp(..)
+                | group_core::Effect::History(..)
                 | group_core::Effect::Foreign(..) => {}
             }
         }

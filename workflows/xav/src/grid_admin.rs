@@ -9,6 +9,7 @@ mod check;
 mod init;
 mod join;
 mod log;
+mod node_history;
 mod nodes;
 mod token;
 

@@ -1,11 +1,11 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ActivityGraph, ActivityId, Bytes, Entry, Generation, GraphNode, Network, NetworkLink, Platform,
     Resource, ResourceId, Span, Work,
 };
 
-use super::kept;
+use super::{kept, moved_from};
 use crate::request::{Placed, Refusal, Request, SchedulerKind, plan};
 
 /// Independent activities of 2 s, and machines of one slot with these powers.
@@ -98,4 +98,29 @@ fn a_request_that_cannot_be_planned_is_refused_alike() {
         finish: Span::ZERO,
     }];
     assert_eq!(kept(&request, &[]), Err(Refusal::Unknown(ActivityId(9))));
+}
+
+#[test]
+fn activities_of_a_slow_machine_move_and_all_others_stay() {
+    // Machine 0 runs at a third of its power: of its three activities two go to the others.
+    let request = request(6, &[1.0 / 3.0, 1.0, 1.0]);
+    let entries = [
+        on(0, 0, 0),
+        on(0, 1, 2),
+        on(0, 2, 4),
+        on(1, 3, 0),
+        on(1, 4, 2),
+        on(2, 5, 0),
+    ];
+    let slow = BTreeSet::from([ResourceId::local(0)]);
+    let plan = moved_from(&request, &entries, &slow).unwrap();
+    let places: Vec<u32> = plan.entries.iter().map(|one| one.resource.number).collect();
+    assert_eq!(places[3..], [1, 1, 2]);
+    assert_eq!(plan.makespan(), Span::from_secs(6));
+    assert_eq!(kept(&request, &entries), Ok(Span::from_secs(18)));
+    assert_eq!(kept(&request, &plan.entries), Ok(Span::from_secs(6)));
+    // Where no machine is slow, nothing moves.
+    let stays = moved_from(&request, &entries, &BTreeSet::new()).unwrap();
+    let moved = |(one, other): (&Entry, &Entry)| one.resource != other.resource;
+    assert!(!stays.entries.iter().zip(&entries).any(moved));
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::{GroupId, ResourceId};
 
-use super::v1::{Facts, Grant, MachineNumber};
+use super::v1::{Facts, Grant, MachineNumber, Moment};
 
 impl MachineNumber {
     /// The machine that has this number in a group.
@@ -80,6 +80,44 @@ impl From<Facts> for wire::resource::Facts {
             bulk,
             is_store,
             closed: None,
+        }
+    }
+}
+
+impl From<&wire::admin::Moment> for Moment {
+    fn from(moment: &wire::admin::Moment) -> Moment {
+        let wire::admin::Moment {
+            at,
+            power,
+            shown,
+            others,
+            others_expected,
+        } = *moment;
+        Moment {
+            at,
+            power,
+            shown,
+            others,
+            others_expected,
+        }
+    }
+}
+
+impl From<&Moment> for wire::admin::Moment {
+    fn from(moment: &Moment) -> wire::admin::Moment {
+        let Moment {
+            at,
+            power,
+            shown,
+            others,
+            others_expected,
+        } = *moment;
+        wire::admin::Moment {
+            at,
+            power,
+            shown,
+            others,
+            others_expected,
         }
     }
 }

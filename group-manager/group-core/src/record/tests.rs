@@ -158,6 +158,21 @@ fn seen() -> Seen {
     }
 }
 
+/// The past of a machine, of all versions so far.
+fn histories() -> [History; 1] {
+    let moment = Moment {
+        at: Wall(1_700_000_000_000_000),
+        power: 1.5,
+        shown: Some(450),
+        others: Some(0.5),
+        others_expected: Some(0.75),
+    };
+    [History {
+        name: "r3".to_owned(),
+        moments: vec![moment],
+    }]
+}
+
 #[test]
 fn records_of_the_first_release_are_written_and_read_as_ever() {
     let of_events = events();
@@ -169,6 +184,9 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
         written += &line("snapshot", &snapshot);
     }
     written += &line("seen", &seen());
+    for history in histories() {
+        written += &line("history", &history);
+    }
     assert!(
         written == FIRST,
         "records are written in another form:\n{written}"
@@ -186,5 +204,9 @@ fn records_of_the_first_release_are_written_and_read_as_ever() {
         assert_eq!(read::<Snapshot>(line).unwrap(), snapshot);
     }
     assert_eq!(read::<Seen>(lines.next().unwrap()).unwrap(), seen());
+    for history in histories() {
+        let line = lines.next().unwrap();
+        assert_eq!(read::<History>(line).unwrap(), history);
+    }
     assert_eq!(lines.next(), None);
 }

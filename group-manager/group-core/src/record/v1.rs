@@ -227,3 +227,34 @@ pub struct Facts {
     #[cbor(n(6), default)]
     pub is_store: bool,
 }
+
+/// The past of a machine: a record of the repository, which may be lost.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct History {
+    /// Its name.
+    #[n(0)]
+    pub name: String,
+    /// The moments that are kept, oldest first.
+    #[n(1)]
+    pub moments: Vec<Moment>,
+}
+
+/// The power and the load of a machine at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
+pub struct Moment {
+    /// The moment.
+    #[n(0)]
+    pub at: Wall,
+    /// Reference seconds of work that one core does in a second, as measured.
+    #[n(1)]
+    pub power: f32,
+    /// Thousandths of it that it had by what it has shown; none where that is as measured.
+    #[n(2)]
+    pub shown: Option<u32>,
+    /// Cores that others used; none if unknown.
+    #[n(3)]
+    pub others: Option<f32>,
+    /// The same as it was expected.
+    #[n(4)]
+    pub others_expected: Option<f32>,
+}

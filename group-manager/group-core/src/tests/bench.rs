@@ -2,8 +2,8 @@
 
 use machine::{Codec, Drive, History, Machine};
 use model::{Bytes, Epoch, GrantId, GroupId, Mono, Now, ProcessId, ResourceId, Span, Wall};
-use wire::admin::Node;
-use wire::group::{FromGroup, Grant, Held, Offer, ToGroup, Want};
+use wire::admin::{Moment, Node};
+use wire::group::{FromGroup, Grant, Held, Offer, Offered, ToGroup, Want};
 use wire::resource::{Facts, FromResource, QuestionId, ToResource};
 
 use crate::{
@@ -298,7 +298,8 @@ pub(super) fn of(group: GroupId, input: Input) -> Input {
         ToGroup::Attach { .. }
         | ToGroup::Release(_)
         | ToGroup::Confirm { .. }
-        | ToGroup::Waits { .. } => {}
+        | ToGroup::Waits { .. }
+        | ToGroup::Shown { .. } => {}
     }
     Input::Process(from, message)
 }
@@ -418,6 +419,16 @@ fn line(effect: &Effect) -> String {
             format!("#{question}:{}", nodes.collect::<String>())
         }
         Effect::GivenUp(question, given_up) => format!("#{question}: {given_up:?}"),
+        Effect::History(question, moments) => {
+            let shown = |one: &Moment| format!(" {}*{:?}", one.power, one.shown);
+            let moments = moments
+                .as_ref()
+                .map(|all| all.iter().map(shown).collect::<String>());
+            format!(
+                "#{question}:{}",
+                moments.unwrap_or_else(|| " no machine".to_owned())
+            )
+        }
         Effect::Drained(question, is_known) => format!("#{question}: {is_known}"),
         Effect::Foreign(from, machine) => format!("pm{from} names {machine:#}"),
     }
@@ -439,11 +450,17 @@ fn answer(message: &FromGroup) -> String {
             is_shared: _,
             n_revoked: _,
             owners: _,
+            takes_shown: _,
         }) => {
-            let resources: String = resources
-                .iter()
-                .map(|one| format!(" {}={}:{}/{}", one.resource, one.name, one.free, one.slots))
-                .collect();
+            let resource = |one: &Offered| {
+                let shown = one.shown.map(|shown| format!("*{shown}"));
+                let shown = shown.unwrap_or_default();
+                format!(
+                    " {}={}:{}/{}{shown}",
+                    one.resource, one.name, one.free, one.slots
+                )
+            };
+            let resources: String = resources.iter().map(resource).collect();
             let leaving: String = leaving.iter().map(|one| format!(" -{one}")).collect();
             format!("offer {epoch}{resources}{leaving}")
         }

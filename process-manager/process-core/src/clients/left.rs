@@ -123,7 +123,7 @@ fn by_draft(process: &Process, history: &Store, now: Wall) -> Left {
     let n_known = f64::from(totals.waiting + totals.ready + totals.running);
     // Controllers of a larger draft are not looked up: each is a look into the history.
     let n_left = n_known + more_activities(process, history, LOOKED_UP_MAX);
-    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let slots = n_slots_of(process);
     let used = f64::from(slots).clamp(1.0, n_left.max(1.0));
     let rest = Rest::of(process, history);
     let seen = process
@@ -232,7 +232,7 @@ struct Planned {
 
 /// The seconds that bodies take which are expected beyond those in the plan, at the power of the machines in it.
 fn more(process: &Process, history: &Store, works: &Works) -> f64 {
-    let slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let slots = n_slots_of(process);
     let lengths = lengths(process, history, works, f64::from(slots.max(1)));
     if lengths.expected <= lengths.planned {
         return 0.0;
@@ -271,7 +271,7 @@ fn by_plan(
             }
         })
         .collect();
-    let n_slots: u32 = process.grants().map(|grant| grant.slots).sum();
+    let n_slots = n_slots_of(process);
     let slots = f64::from(n_slots.max(1));
     let (mut unplanned, mut spread, mut weight, mut n_left) = (more, 0.0, 0.0, 0.0);
     for &activity in process.definition().activities() {
@@ -405,6 +405,12 @@ fn rest(planned: &[Planned], passed: f64) -> f64 {
         false => 1.0,
     };
     (makespan - place) * pace.clamp(*PACE.start(), *PACE.end())
+}
+
+/// The slots that a process holds; as many as there may be, where its group managers tell more than can be.
+fn n_slots_of(process: &Process) -> u32 {
+    let slots = process.grants().map(|grant| grant.slots);
+    slots.fold(0, u32::saturating_add)
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         labels: Default::default(),
         bulk: None,
         yours: 0,
+        shown: None,
     });
     let offer = Offer {
         epoch: Epoch(1),
@@ -85,6 +86,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         is_shared: false,
         n_revoked: 0,
         owners: None,
+        takes_shown: false,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

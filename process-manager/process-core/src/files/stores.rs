@@ -133,6 +133,7 @@ mod tests {
                 labels: BTreeMap::new(),
                 bulk: bulk.map(str::to_owned),
                 yours: 0,
+                shown: None,
             });
             Offer {
                 epoch: Epoch(1),
@@ -142,6 +143,7 @@ mod tests {
                 is_shared: false,
                 n_revoked: 0,
                 owners: None,
+                takes_shown: false,
             }
         };
         let mut stores = Stores::default();

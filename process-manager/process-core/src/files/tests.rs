@@ -75,6 +75,7 @@ fn offer(address: &str) -> Offer {
         labels: Default::default(),
         bulk: Some(format!("{resource}:{address}")),
         yours: 0,
+        shown: None,
     });
     Offer {
         epoch: Epoch(1),
@@ -84,6 +85,7 @@ fn offer(address: &str) -> Offer {
         is_shared: false,
         n_revoked: 0,
         owners: None,
+        takes_shown: false,
     }
 }
 

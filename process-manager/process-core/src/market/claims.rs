@@ -71,7 +71,7 @@ impl Market {
                 return step.marks.want_plans();
             }
             let group = want.resource.group;
-            let claim = || Claim::new(known.claim_number(group) + 1, known.owner.clone());
+            let claim = || Claim::new(known.next_claim_number(group), known.owner.clone());
             claims.entry(group).or_insert_with(claim).wants.push(want);
         }
         if claims.is_empty() {

@@ -236,7 +236,7 @@ impl Market {
         let is_of_use = |(&place, &slots): (&ResourceId, &u32)| {
             let fitting = self.answering(machines, place);
             let fitting = fitting.is_some_and(|one| fits(one, waiting));
-            fitting && slots > 0 && slots + known.granted(place) >= waiting.cores
+            fitting && slots > 0 && slots.saturating_add(known.granted(place)) >= waiting.cores
         };
         if !free.iter().any(is_of_use) {
             return None;

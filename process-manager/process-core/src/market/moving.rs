@@ -20,12 +20,13 @@ use super::rounds::Slow;
 use super::{Market, Stage};
 use crate::enact::busy::Running;
 use crate::enact::works::knows_work;
-use crate::io::PlanResult;
+use crate::io::{InForce, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::{ActivityPhase, Phase, Rescheduled};
 use crate::step::Step;
+use crate::tally::Noted;
 use crate::timer::Timer;
 
 /// A plan that was asked for because machines are not as fast as planned.
@@ -94,13 +95,18 @@ impl Market {
         if movable.is_empty() && !has_unsent(known) {
             return;
         }
-        let kept = known.state.plan.entries.clone();
+        // Activities of others go to a machine that is faster than planned.
+        let slow = if why.is_slower { slow } else { BTreeSet::new() };
+        let in_force = InForce {
+            entries: known.state.plan.entries.clone(),
+            slow,
+        };
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.moves = Some(Move { movable, why });
         }
-        if !self.request_comparison(step, id, resources, running, kept)
-            && let Some(demand) = self.demands.get_mut(&id)
-        {
+        if self.request_comparison(step, id, resources, running, in_force) {
+            step.cx.note(Noted::AskedToMove);
+        } else if let Some(demand) = self.demands.get_mut(&id) {
             demand.moves = None;
         }
     }
@@ -127,6 +133,7 @@ impl Market {
         });
         self.note_answered(id, pays);
         let (Ok(plan), Some((before, after)), true) = (made.result, made.compared, pays) else {
+            step.cx.note(Noted::NotWorthMoving);
             self.set_stage(id, Stage::Settled);
             step.marks.mark(id);
             return step.marks.want_plans();

@@ -250,6 +250,7 @@ mod tests {
             labels: BTreeMap::new(),
             bulk: None,
             yours: 0,
+            shown: None,
         });
         Offer {
             resources: resources.into(),

@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::limits::CORES_MAX;
-use model::{
-    ActivityId, Entry, Mono, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId, Span,
-};
+use model::{ActivityId, Mono, NetworkLink, Plan, Platform, ProcessId, Resource, ResourceId, Span};
 use schedule::SchedulerKind;
 use wire::group::Offered;
 
@@ -19,7 +17,7 @@ use crate::enact::busy::Running;
 use crate::enact::lengths::lengths;
 use crate::enact::problem::problem;
 use crate::enact::works::{Works, gives_work, knows_work};
-use crate::io::{Effect, PlanRequest, PlanResult};
+use crate::io::{Effect, InForce, PlanRequest, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
@@ -248,16 +246,16 @@ impl Market {
         self.request(step, id, resources, running, None)
     }
 
-    /// Requests a plan that is compared with the entries in force.
+    /// Requests a plan that is compared with the one in force.
     pub(super) fn request_comparison(
         &mut self,
         step: &mut Step<'_>,
         id: ProcessId,
         resources: Vec<Resource>,
         running: &dyn Running,
-        kept: Vec<Entry>,
+        in_force: InForce,
     ) -> bool {
-        self.request(step, id, resources, running, Some(kept))
+        self.request(step, id, resources, running, Some(in_force))
     }
 
     fn request(
@@ -266,11 +264,11 @@ impl Market {
         id: ProcessId,
         mut resources: Vec<Resource>,
         running: &dyn Running,
-        kept: Option<Vec<Entry>>,
+        in_force: Option<InForce>,
     ) -> bool {
-        // A machine counts as it has shown itself to this process.
+        // A machine counts as it has shown itself to this process, and to others before.
         for one in &mut resources {
-            one.power *= self.factor(id, one.id);
+            one.power *= self.shown_part(id, one.id) * self.factor(id, one.id);
         }
         let Some(known) = step.cx.process(id) else {
             return false;
@@ -322,7 +320,7 @@ impl Market {
             process: id,
             basis,
             request,
-            kept,
+            in_force,
         };
         if is_small {
             self.on_planned(step, asked.answer());

@@ -203,7 +203,7 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let number = known.claim_number(group) + 1;
+        let number = known.next_claim_number(group);
         let holding = Holding { number, grants };
         let granted = Event::Granted { group, holding };
         step.cx.record(Stream::Process(id), granted);

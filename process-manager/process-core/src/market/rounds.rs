@@ -29,6 +29,7 @@ use crate::machines::Machines;
 use crate::process::Process;
 use crate::record::{Cause, Phase};
 use crate::step::Step;
+use crate::tally::Noted;
 use crate::timer::Timer;
 
 /// Mean activities that a machine is given in advance, as if it had run them as all machines together run
@@ -66,6 +67,29 @@ pub(super) struct Rounds {
     pub(super) wanted: BTreeSet<ProcessId>,
     /// True if the last plan was asked for by one of them: the next one is another's, if any waits.
     pub(super) had_turn: bool,
+}
+
+impl Rounds {
+    /// The factors of the machines of a process that have shown enough for others to count on them: some activities
+    /// have ended there, and their times vary little by chance.
+    pub(super) fn sure_factors(&self, id: ProcessId) -> Vec<(ResourceId, f64)> {
+        let course = self.courses.get(&id);
+        let factors = course.into_iter().flat_map(|course| {
+            let is_sure = |resource: &ResourceId| {
+                let shown = course.shown.get(resource);
+                shown.is_some_and(|shown| {
+                    let n = shown.n_tasks();
+                    n >= limits::SHOWN_TASKS_LEAST
+                        && course.chance.error(n) <= limits::SHOWN_ERROR_MAX
+                })
+            };
+            let sure = course.factors.iter();
+            sure.filter(move |(resource, _)| is_sure(resource))
+        });
+        factors
+            .map(|(&resource, &factor)| (resource, factor))
+            .collect()
+    }
 }
 
 /// The machines of one process.
@@ -108,6 +132,8 @@ pub(super) struct Slow {
     pub(super) resource: ResourceId,
     pub(super) factor: f64,
     pub(super) cause: Cause,
+    /// True if it is slower than planned, and not faster.
+    pub(super) is_slower: bool,
 }
 
 impl Default for Course {
@@ -201,6 +227,7 @@ impl Market {
                 continue;
             }
             let activity = one.attempt.activity;
+            self.keep_shown_part(id, resource);
             let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
                 continue;
             };
@@ -246,6 +273,7 @@ impl Market {
                 continue;
             }
             let nominal = ran.map(|ran| ran.nominal);
+            self.keep_shown_part(id, resource);
             let nominal = nominal.or_else(|| self.nominal(known, step.history, activity, resource));
             let Some(nominal) = nominal else {
                 continue;
@@ -342,6 +370,7 @@ impl Market {
             resource,
             factor,
             cause,
+            is_slower: factor < 1.0,
         })
     }
 
@@ -356,6 +385,11 @@ impl Market {
         }
         course.look_from = now + limits::JUDGE_EACH;
         course.learn();
+        step.cx.note(Noted::Judged);
+        self.note_shown(step, id);
+        let Some(course) = self.rounds.courses.get_mut(&id) else {
+            return;
+        };
         let (is_slow, ask_from) = (course.changed().next().is_some(), course.ask_from);
         let known = step.cx.process(id);
         let has_way = || known.is_some_and(|known| self.changed_way(step, known).is_some());
@@ -394,12 +428,14 @@ impl Market {
             resource,
             factor,
             cause: Cause::Power,
+            is_slower: factor / mean < course.planned.get(&resource).copied().unwrap_or(1.0),
         });
         let furthest = furthest.or(way)?;
         let slow = course.factors.iter();
         let slow = slow.filter(|(_, factor)| **factor < mean / (1.0 + THRESHOLD));
         let slow = slow.map(|(&resource, _)| resource);
-        let slow = slow.chain(slow_ways).collect();
+        let own = furthest.is_slower.then_some(furthest.resource);
+        let slow = slow.chain(slow_ways).chain(own).collect();
         let planned = course.factors.iter();
         course.planned = planned.map(|(&one, factor)| (one, factor / mean)).collect();
         let n_activities = known.definition().activities().len() as u64;
@@ -465,7 +501,7 @@ impl Market {
         activity: ActivityId,
         resource: ResourceId,
     ) -> Option<f64> {
-        let power = self.power(resource)?;
+        let power = self.power_for(known.id(), resource)?;
         let work = estimated(known, history, activity)?.reference_seconds();
         (work > 0.0 && power > 0.0).then_some(work / power)
     }

@@ -60,12 +60,14 @@ fn offer(group: GroupId) -> Offer {
             labels: BTreeMap::new(),
             bulk: None,
             yours: 0,
+            shown: None,
         }],
         leaving: Vec::new(),
         unavailable: Vec::new(),
         is_shared: false,
         n_revoked: 0,
         owners: None,
+        takes_shown: false,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn store(resource: ResourceId) -> Offered {
         labels: Default::default(),
         bulk: Some("store:1".into()),
         yours: 0,
+        shown: None,
     }
 }
 

@@ -160,7 +160,10 @@ impl World {
             }
             Effect::ToGroup(
                 _,
-                ToGroup::Holds(_) | ToGroup::Return { .. } | ToGroup::Waits { .. },
+                ToGroup::Holds(_)
+                | ToGroup::Return { .. }
+                | ToGroup::Waits { .. }
+                | ToGroup::Shown { .. },
             )
             | Effect::ToActivity(..)
             | Effect::Answer { .. }
@@ -220,6 +223,7 @@ impl World {
                 slots: 1,
                 free: 1 - yours.max(u32::from(is_taken)),
                 yours,
+                shown: None,
                 memory: Bytes(1 << 30),
                 labels: labels(number),
                 bulk: None,

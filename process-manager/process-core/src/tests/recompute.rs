@@ -261,6 +261,7 @@ fn store() -> Offered {
         labels: Default::default(),
         bulk: Some("store:1".into()),
         yours: 0,
+        shown: None,
     }
 }
 

@@ -221,6 +221,9 @@ pub(crate) struct Nodes {
     /// One machine, with everything that is known of it
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// The powers and loads that the machine had
+    #[arg(long, requires = "name", conflicts_with_all = ["shares", "release"])]
+    pub(crate) history: bool,
     /// The users' shares and limits, what they have used, and the slots that they hold
     #[arg(long, conflicts_with_all = ["name", "release"])]
     pub(crate) shares: bool,

@@ -9,6 +9,7 @@ use wire::resource::OWN_LABELS;
 
 use super::admin_context::{AdminContext, unfit};
 use super::arguments::{Drain, Nodes};
+use super::node_history;
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
 
@@ -16,6 +17,13 @@ use crate::{screen, text};
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
     if let Some(what) = &arguments.release {
         return release(arguments, what);
+    }
+    if let Some(name) = arguments.name.as_ref().filter(|_| arguments.history) {
+        let ask = Request::NodeHistory { name: name.clone() };
+        let Response::NodeHistory(moments) = AdminContext::of(&arguments.of)?.ask(&ask)? else {
+            return Err(unfit());
+        };
+        return node_history::show(&moments, arguments.json);
     }
     let Response::Nodes(mut nodes, warnings, owners) =
         AdminContext::of(&arguments.of)?.ask(&Request::Nodes)?
@@ -195,7 +203,10 @@ fn table(nodes: &[Node]) -> String {
             node.slots.to_string(),
             free(node).to_string(),
             busy,
-            format!("{:.2}", node.power),
+            match node.shown {
+                Some(shown) => format!("{:.2}*{:.2}", node.power, f64::from(shown) / 1e3),
+                None => format!("{:.2}", node.power),
+            },
             node.memory.to_string(),
             node.program.clone().unwrap_or_else(|| "-".to_owned()),
             format!("{} ago", text::span(now.since(node.seen))),
@@ -234,11 +245,18 @@ fn details(node: &Node) -> String {
             disk_free,
             containment,
             accounts,
+            others,
+            others_expected,
             ..
         } = load;
         shown.push_str(&format!(
             "load {queue:.2}, {memory_free} of memory free, {disk_free} of disk free\n"
         ));
+        if let (Some(others), Some(expected)) = (others, others_expected) {
+            shown.push_str(&format!(
+                "others use {others:.1} cores, and {expected:.1} are expected over the next minute\n"
+            ));
+        }
         if let Some(containment) = containment {
             shown.push_str(&format!("containment: {}\n", text::harmless(containment)));
         }
@@ -248,6 +266,13 @@ fn details(node: &Node) -> String {
                 text::harmless(accounts)
             ));
         }
+    }
+    if let Some(part) = node.shown {
+        shown.push_str(&format!(
+            "processes had {} % of its power (xav nodes {} --history)\n",
+            part / 10,
+            text::harmless(&node.name)
+        ));
     }
     if let Some(until) = node.certificate_until {
         let until = text::moment(until);
@@ -280,6 +305,7 @@ fn document(node: &Node) -> serde_json::Value {
         "held": node.held,
         "free": free(node),
         "power": node.power,
+        "shown_part": node.shown.map(|shown| f64::from(shown) / 1e3),
         "memory_bytes": node.memory.0,
         "labels": node.labels,
         "holders": node.holders.iter().map(|holder| json!({
@@ -296,6 +322,8 @@ fn document(node: &Node) -> serde_json::Value {
             "cores": load.cores,
             "slots": load.slots,
             "busy_cores": load.busy,
+            "others_cores": load.others,
+            "others_expected_cores": load.others_expected,
             "queue": load.queue,
             "memory_free_bytes": load.memory_free.0,
             "disk_free_bytes": load.disk_free.0,

@@ -252,7 +252,8 @@ fn a_process_whose_rest_fits_nowhere_holds_up_nobody_with_its_slots() {
             | ToGroup::Release(_)
             | ToGroup::Holds(_)
             | ToGroup::Confirm { .. }
-            | ToGroup::Waits { .. } => None,
+            | ToGroup::Waits { .. }
+            | ToGroup::Shown { .. } => None,
         });
         kept.collect::<Vec<_>>()
     };
@@ -302,4 +303,26 @@ fn a_process_of_an_earlier_epoch_waits_a_moment_for_what_it_was_granted() {
     assert_eq!(recorded(&bench, ONE), (4, 1));
     market.plan_next(&mut bench.step(), &Machines::default(), &Idle);
     assert!(bench.plan_request().is_some());
+}
+
+#[test]
+fn a_claim_number_as_high_as_there_is_can_be_followed() {
+    let mut bench = Bench::new(Config::default());
+    bench.found(draft(vec![
+        controller(model::NodeKind::Sequence(ids(&[1]))),
+        leaf("a"),
+    ]));
+    let mut market = Market::default();
+    let step = &mut bench.step();
+    market.begin(step.cx.process(ID).unwrap(), false);
+    market.group_up(step, ONE);
+    market.on_offer(step, ONE, offer(ONE));
+    let told = answered(&bench, 1, 0);
+    let most = held(u32::MAX, ONE, 1);
+    market.on_holdings(&mut bench.step(), ONE, told, vec![most]);
+    assert_eq!(recorded(&bench, ONE), (u32::MAX, 1));
+    let machines = Machines::default();
+    market.tell_return(&mut bench.step(), ONE, ID, Vec::new());
+    market.plan_next(&mut bench.step(), &machines, &Idle);
+    assert_eq!(recorded(&bench, ONE), (u32::MAX, 0));
 }

@@ -131,7 +131,8 @@ fn a_process_without_a_plan_gives_back_what_it_has_held_in_vain() {
         | ToGroup::Release(_)
         | ToGroup::Holds(_)
         | ToGroup::Confirm { .. }
-        | ToGroup::Waits { .. } => None,
+        | ToGroup::Waits { .. }
+        | ToGroup::Shown { .. } => None,
     });
     assert_eq!(kept.collect::<Vec<_>>(), [0]);
 }

@@ -87,6 +87,7 @@ impl Bench {
                     labels: BTreeMap::new(),
                     bulk: None,
                     yours: 0,
+                    shown: None,
                 };
                 let mut resources = vec![offered];
                 resources.extend(self.others.iter().cloned());
@@ -98,6 +99,7 @@ impl Bench {
                     is_shared: false,
                     n_revoked: 0,
                     owners: None,
+                    takes_shown: false,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }
@@ -133,7 +135,7 @@ impl Bench {
                 ));
             }
             Effect::ToGroup(_, ToGroup::Holds(held)) => self.told_held = held,
-            Effect::ToGroup(_, ToGroup::Waits { .. }) => {}
+            Effect::ToGroup(_, ToGroup::Waits { .. } | ToGroup::Shown { .. }) => {}
             Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
                 let answer = confirmed(&self.drive, group, message);
                 self.give(Input::Group(group, answer));

@@ -145,7 +145,10 @@ impl World {
                 self.log
                     .push(format!("{group} keep {slots} p{}", process.0));
             }
-            Effect::ToGroup(_, ToGroup::Holds(_) | ToGroup::Waits { .. }) => {}
+            Effect::ToGroup(
+                _,
+                ToGroup::Holds(_) | ToGroup::Waits { .. } | ToGroup::Shown { .. },
+            ) => {}
             Effect::ToGroup(group, message @ ToGroup::Confirm { .. }) => {
                 if self.moods[&group] == Mood::Silent {
                     self.unanswered.push((group, message));
@@ -277,6 +280,7 @@ impl World {
             slots,
             free,
             yours,
+            shown: None,
             memory: Bytes(1 << 30),
             labels: BTreeMap::from([("kind".to_owned(), kind.to_owned())]),
             bulk: None,
@@ -289,6 +293,7 @@ impl World {
             is_shared: false,
             n_revoked: 0,
             owners: None,
+            takes_shown: false,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

@@ -9,10 +9,10 @@ use model::{
 use wire::attempt::{End, Fetched, FromActivity, Outcome, Started};
 
 use super::stage::Stage;
-use crate::Stream;
 use crate::process::Process;
 use crate::record::Cause;
 use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
+use crate::{Input, Stream, Tally};
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
@@ -108,9 +108,20 @@ impl Play {
         millis: u64,
         speed: impl Fn(u32, Span) -> f64 + 'static,
     ) -> Play {
+        Play::offered(BTreeMap::new(), n_machines, draft, millis, speed)
+    }
+
+    /// One whose machines are offered with these thousandths of their powers.
+    fn offered(
+        shown: BTreeMap<u32, u32>,
+        n_machines: u32,
+        draft: Draft,
+        millis: u64,
+        speed: impl Fn(u32, Span) -> f64 + 'static,
+    ) -> Play {
         let machines = (0..n_machines).collect();
         Play {
-            stage: Stage::offering(machines, submission(KEY, draft)),
+            stage: Stage::offering_as_shown(machines, shown, submission(KEY, draft)),
             n_machines,
             speed: Box::new(speed),
             queues: BTreeMap::new(),
@@ -132,6 +143,19 @@ impl Play {
         state
             .and_then(|state| state.process())
             .expect("it is there")
+    }
+
+    /// The last word on each machine.
+    fn told(&self) -> BTreeMap<u32, u32> {
+        let words = self.stage.told.iter().flatten();
+        let words: BTreeMap<u32, u32> = words.map(|(&one, &word)| (one, word)).collect();
+        assert!(!words.is_empty(), "nothing is told");
+        words
+    }
+
+    fn tally(&mut self) -> Tally {
+        self.stage.give(Input::Measure);
+        self.stage.tally.clone()
     }
 
     /// Takes in what was sent to machines since the last look.
@@ -315,6 +339,16 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
         why.per_mille < 1_000 && why.n_moved > 0 && why.after < why.before,
         "{why:?}"
     );
+    let all: Vec<_> = known.moves().cloned().collect();
+    let saved: u64 = all.iter().map(|why| why.before.0 - why.after.0).sum();
+    let tally = play.tally();
+    assert_eq!(tally.n_rescheduled, all.len() as u64);
+    assert_eq!(tally.saved, Span(saved));
+    assert_eq!(
+        tally.n_asked_to_move,
+        tally.n_rescheduled + tally.n_not_worth
+    );
+    assert!(tally.n_judged >= tally.n_asked_to_move, "{tally:?}");
 
     let still = Draft {
         policy: Some(Policy::Static),
@@ -324,6 +358,25 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
     let took = play.until_the_end(12);
     assert!(took > 19.0, "{took}");
     assert_eq!(play.process().n_moves(), 0);
+}
+
+#[test]
+fn activities_of_machines_that_are_as_planned_stay_there() {
+    // A new plan for all would change the places of most: all machines but one are alike.
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.25 } else { 1.0 };
+    let mut play = Play::among(4, wide(80, 500), 500, slow);
+    let before = play.process().state.plan.clone();
+    while play.process().n_moves() == 0 {
+        play.step();
+    }
+    let plan = &play.process().state.plan;
+    let places = plan.entries.iter();
+    let places = places.map(|one| (before.entry(one.activity).unwrap().resource, one.resource));
+    let moved: Vec<_> = places.filter(|(from, to)| from != to).collect();
+    assert!(!moved.is_empty());
+    assert!(moved.iter().all(|(from, _)| from.number == 0), "{moved:?}");
+    let took = play.until_the_end(80);
+    assert!(took < 1.15 * 40.0 / 3.25, "{took}");
 }
 
 #[test]
@@ -509,4 +562,46 @@ fn a_restart_forgets_what_machines_have_shown_and_keeps_what_has_moved() {
     play.stage.live_again(10);
     assert_eq!(play.process().state.plan, before);
     assert_eq!(play.process().n_moves(), n);
+}
+
+#[test]
+fn groups_are_told_what_machines_have_shown_beside_each_other() {
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.25 } else { 1.0 };
+    let mut play = Play::among(3, wide(60, 500), 500, slow);
+    play.until_the_end(60);
+    let (all, told) = (play.told(), &play.stage.told);
+    assert!((230..400).contains(&all[&0]), "{told:?}");
+    assert!((950..1_050).contains(&all[&1]) && all[&1].abs_diff(all[&2]) < 60);
+    // Each five seconds at most.
+    assert!(told.len() as f64 <= 1.0 + play.passed.seconds() / 5.0);
+
+    // Where all are slower than estimated, the estimates were wrong.
+    let mut play = Play::among(3, wide(60, 500), 500, |_, _| 0.5);
+    play.until_the_end(60);
+    assert!(play.told().values().all(|one| (950..1_050).contains(one)));
+
+    // Estimates that nobody has made tell nothing.
+    let mut unknown = wide(60, 500);
+    for node in &mut unknown.nodes[1..] {
+        edit(node, |activity| activity.work = None);
+    }
+    let mut play = Play::among(3, unknown, 500, slow);
+    play.until_the_end(60);
+    assert!(play.stage.told.is_empty(), "{:?}", play.stage.told);
+}
+
+#[test]
+fn a_machine_that_is_offered_as_slow_gets_less_from_the_first_plan_on() {
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.25 } else { 1.0 };
+    let mut play = Play::offered(BTreeMap::from([(0, 250)]), 3, wide(54, 500), 500, slow);
+    let plan = &play.process().state.plan;
+    let places = plan.entries.iter();
+    let there = places.filter(|one| one.resource.number == 0).count();
+    assert!((5..=7).contains(&there), "{there}");
+    // It is as slow as that, which is no reason to move anything, and it is told as it was offered.
+    play.until_the_end(54);
+    assert_eq!(play.process().n_moves(), 0);
+    let told = play.told();
+    assert!((230..270).contains(&told[&0]), "{told:?}");
+    assert!((950..1_050).contains(&told[&1]), "{told:?}");
 }

@@ -16,7 +16,7 @@ use crate::record::{Event, Verdict};
 use crate::tests::bench::play::{confirmed, returned};
 use crate::tests::bench::{GROUP, KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{ClientId, Effect, Input, Stream};
-use crate::{Config, ProcessManager};
+use crate::{Config, ProcessManager, Tally};
 
 /// The epoch of both machines.
 pub(super) const EPOCH: Epoch = Epoch(4);
@@ -47,6 +47,12 @@ pub(super) struct Stage {
     /// All that is durable.
     pub(super) events: Vec<(Stream, Event)>,
     pub(super) n_grants: u64,
+    /// Thousandths of their powers that its group offers machines with.
+    pub(super) shown: BTreeMap<u32, u32>,
+    /// The messages in which it has told its group what machines have shown.
+    pub(super) told: Vec<BTreeMap<u32, u32>>,
+    /// The counts that it has told last.
+    pub(super) tally: Tally,
 }
 
 impl Stage {
@@ -60,6 +66,14 @@ impl Stage {
     }
 
     pub(super) fn offering(machines: Vec<u32>, submit: Submit) -> Stage {
+        Stage::offering_as_shown(machines, BTreeMap::new(), submit)
+    }
+
+    pub(super) fn offering_as_shown(
+        machines: Vec<u32>,
+        shown: BTreeMap<u32, u32>,
+        submit: Submit,
+    ) -> Stage {
         let now = Now {
             mono: Mono(1),
             wall: Wall(1_000_000),
@@ -88,6 +102,9 @@ impl Stage {
             holds: Vec::new(),
             events: Vec::new(),
             n_grants: 0,
+            shown,
+            told: Vec::new(),
+            tally: Tally::default(),
         };
         stage.give(Input::GroupUp(GROUP));
         let last = stage.machines.last().copied().unwrap_or_default();
@@ -189,6 +206,13 @@ impl Stage {
                 panic!("with leases machines are known by others")
             }
             Effect::ToGroup(_, ToGroup::Waits { .. }) => {}
+            Effect::ToGroup(_, ToGroup::Shown { machines, .. }) => {
+                let told = machines.iter();
+                self.told.push(
+                    told.map(|one| (one.resource.number, one.per_mille))
+                        .collect(),
+                );
+            }
             Effect::ToGroup(
                 group,
                 ToGroup::Return {
@@ -236,8 +260,8 @@ impl Stage {
             | Effect::Keep(_)
             | Effect::Share(..)
             | Effect::Forget(..)
-            | Effect::Done(_)
-            | Effect::Measured(_) => {}
+            | Effect::Done(_) => {}
+            Effect::Measured(measured) => self.tally = measured.tally,
             Effect::Registered(resource, name) => self.registered.push((resource.number, name)),
             Effect::Plan(request) => {
                 self.give(Input::Planned(Box::new(request.answer())));
@@ -348,6 +372,7 @@ impl Stage {
             labels: BTreeMap::new(),
             bulk: Some(format!("m{number}:1")),
             yours: 0,
+            shown: self.shown.get(&number).copied(),
         };
         let offer = Offer {
             epoch: Epoch(1),
@@ -357,6 +382,7 @@ impl Stage {
             is_shared: false,
             n_revoked: 0,
             owners: None,
+            takes_shown: true,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }

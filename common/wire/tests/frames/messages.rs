@@ -1,5 +1,4 @@
-//! Malformed frames: cut off, changed, random. Reading them never panics, announced lengths
-//! allocate nothing, and every message that is read would be encoded to the same bytes.
+//! A message of each kind, as bytes, with what reads it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +7,6 @@ use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, ProcessId,
     ResourceId, Span, Wall,
 };
-use proptest::prelude::*;
 use wire::admin::{
     self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
 };
@@ -18,20 +16,16 @@ use wire::attempt::{
 };
 use wire::client::{Answer, Phase, Progress, Request, Summary, Totals};
 use wire::executor::Kept;
-use wire::frame::{self, FrameBuffer};
 use wire::group::{
-    FromGroup, Grant, Held, Need, Offer, Offered, OwnerUsage, Owners, ToGroup, Want,
+    FromGroup, Grant, Held, Need, Offer, Offered, OwnerUsage, Owners, Shown, ToGroup, Want,
 };
 use wire::hello::{Hello, PROTOCOLS};
 use wire::resource::{Facts, FromResource, ProcessGrant, QuestionId, ToResource};
 use wire::{Envelope, bulk};
 
-/// Bytes of the longest frame that is read here.
-const BYTES_MAX: usize = 1 << 16;
-
 /// Reads bytes as a message of one type, and compares it with the message after encoding and
 /// decoding it.
-type Reader = fn(&[u8]) -> bool;
+pub(crate) type Reader = fn(&[u8]) -> bool;
 
 fn reads<T: for<'b> Decode<'b, ()> + Encode<()>>(bytes: &[u8]) -> bool {
     let Ok(message) = wire::decode::<T>(bytes) else {
@@ -78,7 +72,7 @@ fn log() -> Log {
 }
 
 /// Messages of all links between machines, with as much content as possible.
-fn all() -> Vec<(Vec<u8>, Reader)> {
+pub(crate) fn all() -> Vec<(Vec<u8>, Reader)> {
     let mut all = golden(vec![Hello {
         protocols: PROTOCOLS,
         identity: "xav://grid/lab/am/am1".to_owned(),
@@ -126,6 +120,13 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
                 cores: 2,
                 memory: Some(Bytes(1 << 30)),
                 labels: BTreeMap::from([("gpu".to_owned(), "a100".to_owned())]),
+            }],
+        },
+        ToGroup::Shown {
+            epoch: Epoch(2),
+            machines: vec![Shown {
+                resource: ResourceId::local(1),
+                per_mille: 450,
             }],
         },
     ]));
@@ -212,12 +213,17 @@ fn all() -> Vec<(Vec<u8>, Reader)> {
             load: Some(Load {
                 containment: Some("cgroup v2, memory by cgroup v1".into()),
                 busy: 1.25,
+                others: Some(0.5),
+                others_expected: Some(0.75),
                 ..Load::default()
             }),
             trouble: Some("its disk is full".to_owned()),
         }),
         admin::Request::Revoke {
             what: "am/node7".to_owned(),
+        },
+        admin::Request::NodeHistory {
+            name: "am1".to_owned(),
         },
         admin::Request::Log {
             lines: 50,
@@ -438,12 +444,14 @@ fn from_group() -> Vec<FromGroup> {
                 labels: facts().labels,
                 bulk: None,
                 yours: 0,
+                shown: Some(400),
             }],
             leaving: vec![ResourceId::local(2)],
             unavailable: Vec::new(),
             is_shared: true,
             n_revoked: 1,
             owners: Some(owners()),
+            takes_shown: true,
         }),
         FromGroup::Granted {
             number: 3,
@@ -564,6 +572,7 @@ fn told() -> Vec<admin::Response> {
                     owner: None,
                     slots: 2,
                 }],
+                shown: Some(450),
                 ..Node::default()
             }],
             vec![Warning {
@@ -572,6 +581,13 @@ fn told() -> Vec<admin::Response> {
             }],
             Some(owners()),
         ),
+        admin::Response::NodeHistory(vec![admin::Moment {
+            at: Wall(1 << 50),
+            power: 1.5,
+            shown: Some(450),
+            others: Some(0.5),
+            others_expected: Some(0.75),
+        }]),
         admin::Response::Present(Present {
             log: Some(LogRequest {
                 lines: 50,
@@ -581,107 +597,4 @@ fn told() -> Vec<admin::Response> {
         }),
         admin::Response::Awaited,
     ]
-}
-
-/// The frames of a stream of these bytes.
-fn frames_of(stream: &[u8]) {
-    let readers: Vec<Reader> = all().into_iter().map(|(_, reader)| reader).collect();
-    let mut frames = FrameBuffer::new(BYTES_MAX);
-    // In pieces, as a network delivers them.
-    for piece in stream.chunks(7) {
-        frames.push(piece);
-        while let Ok(Some(body)) = frames.take() {
-            for reader in &readers {
-                reader(body);
-            }
-        }
-    }
-}
-
-#[test]
-fn every_message_is_read_whole_and_not_otherwise() {
-    for (bytes, reads) in all() {
-        assert!(reads(&bytes), "{bytes:?}");
-        for n_bytes in 0..bytes.len() {
-            assert!(!reads(&bytes[..n_bytes]), "{n_bytes} bytes of {bytes:?}");
-        }
-        let mut longer = bytes.clone();
-        longer.push(0);
-        assert!(!reads(&longer), "{longer:?}");
-    }
-}
-
-#[test]
-fn a_length_that_is_only_announced_costs_nothing() {
-    // An array, a text and a map of 2^62 parts in each position where a message could have one.
-    for (bytes, reads) in all() {
-        for at in 0..bytes.len() {
-            for kind in [0x9b, 0x7b, 0x5b, 0xbb] {
-                let mut huge = bytes[..at].to_vec();
-                huge.push(kind);
-                huge.extend_from_slice(&(1_u64 << 62).to_be_bytes());
-                // Memory for so many parts does not exist. Within a text or a number it is no
-                // length.
-                reads(&huge);
-            }
-        }
-    }
-}
-
-/// A message that was changed at some positions.
-fn changed() -> impl Strategy<Value = Vec<u8>> {
-    let one = (any::<prop::sample::Index>(), any::<u8>(), 0..4_u8);
-    let changes = prop::collection::vec(one, 1..6);
-    (any::<prop::sample::Index>(), changes).prop_map(|(which, changes)| {
-        let golden = all();
-        let mut bytes = which.get(&golden).0.clone();
-        for (at, byte, how) in changes {
-            let at = at.index(bytes.len().max(1));
-            match how {
-                0 => bytes.insert(at.min(bytes.len()), byte),
-                1 if at < bytes.len() => drop(bytes.remove(at)),
-                2 => bytes.truncate(at),
-                _ => {
-                    if let Some(place) = bytes.get_mut(at) {
-                        *place = byte;
-                    }
-                }
-            }
-        }
-        bytes
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
-
-    #[test]
-    fn changed_messages_are_read_or_not_and_nothing_else(bytes in changed()) {
-        for (_, reads) in all() {
-            reads(&bytes);
-        }
-    }
-
-    #[test]
-    fn changed_frames_are_taken_or_not_and_nothing_else(
-        bodies in prop::collection::vec(changed(), 0..4),
-        length in prop::option::of(any::<u32>()),
-    ) {
-        let mut stream = Vec::new();
-        for body in &bodies {
-            frame::append(&mut stream, |out| out.extend_from_slice(body));
-        }
-        stream.extend(length.into_iter().flat_map(u32::to_le_bytes));
-        frames_of(&stream);
-    }
-
-    #[test]
-    fn random_bytes_are_read_or_not_and_nothing_else(
-        bytes in prop::collection::vec(any::<u8>(), 0..200),
-    ) {
-        for (_, reads) in all() {
-            reads(&bytes);
-        }
-        frames_of(&bytes);
-    }
 }
