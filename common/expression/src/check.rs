@@ -2,6 +2,7 @@
 //! they certainly have.
 
 mod environment;
+mod picks;
 mod published;
 mod wanted;
 
@@ -64,6 +65,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
         around: &around,
         at: None,
         inside: None,
+        is_early: false,
         programs,
         findings: Vec::new(),
         warnings: Vec::new(),
@@ -176,6 +178,7 @@ pub fn check_draft(draft: &Draft) -> Vec<Finding> {
             }
         }
     }
+    picks::check(&mut check);
     published::check(&mut check);
     let mut findings = check.findings;
     findings.append(&mut check.warnings);
@@ -212,6 +215,8 @@ struct Check<'a> {
     at: Option<NodeId>,
     /// The for-each or loop whose body has it: its variables can be read.
     inside: Option<NodeId>,
+    /// True where only what is known with the items can be read: no variables.
+    is_early: bool,
     /// The same expression is often used in many places.
     programs: Programs,
     findings: Vec<Finding>,
@@ -249,9 +254,19 @@ impl Check<'_> {
     }
 
     fn is_known(&self, name: &str) -> bool {
-        self.variables.contains(name)
-            || self.items().any(|item| item == name)
-            || self.own_variables().any(|own| own == name)
+        self.items().any(|item| item == name)
+            || !self.is_early
+                && (self.variables.contains(name) || self.own_variables().any(|own| own == name))
+    }
+
+    /// The problem with a variable that is read before it has its value.
+    fn too_early(&self, name: &str) -> Option<(String, Option<String>)> {
+        let is_variable = self.draft.variables.iter().any(|one| one.name == name);
+        (self.is_early && is_variable).then(|| {
+            let message = format!("`{name}` is a variable, and which item is read is known before");
+            let hint = "inputs, items and indexes can be read here; a variable may be the list of the for-each";
+            (message, Some(hint.to_owned()))
+        })
     }
 
     /// The problem with `step[*].variable`, and its correction.
@@ -423,12 +438,16 @@ impl Check<'_> {
             let written = name.name.as_str();
             match name.kind {
                 NameKind::Gathered => {
-                    if let Some((message, hint)) = self.gathered(written) {
+                    let name = written.split_once(ALL).map_or(written, |(_, name)| name);
+                    if let Some((message, hint)) = self.too_early(name) {
+                        self.add(error(message, hint), false, place);
+                    } else if let Some((message, hint)) = self.gathered(written) {
                         self.add(error(message, hint), false, place);
                     }
                 }
                 NameKind::Variable if !self.is_known(written) => {
-                    if let Some((message, hint)) = self.of_body(written) {
+                    let known = self.too_early(written).or_else(|| self.of_body(written));
+                    if let Some((message, hint)) = known {
                         self.add(error(message, hint), false, place);
                         continue;
                     }
