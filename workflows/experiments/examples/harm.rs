@@ -1,7 +1,8 @@
-//! `cargo run --release -p experiments --example harm -- [SEED [REPETITIONS [GROUPS]]]` compares variants
-//! of our own policy with those of the paper under five kinds of load, in both modes of messages:
+//! `cargo run --release -p experiments --example harm -- [SEED [REPETITIONS [GROUPS [NAMES]]]]` compares
+//! variants of our own policy with those of the paper under six kinds of load, in both modes of messages:
 //! how much of the best one's gain each has, and how often it harms.
 //!
+//! NAMES are the beginnings of the names of variants, with commas; without them all are compared.
 //! Every number of repetitions is 15 executions of each policy, load and mode. The measured loads are
 //! read where XAVANTES_DATA says, and left out without it.
 #![expect(clippy::print_stdout, reason = "a program for people")]
@@ -15,7 +16,7 @@ use experiments::seeds::{Purpose, seed};
 use experiments::study::{Setting as Drawn, Study};
 use experiments::traces::Traces;
 use schedule::platform::paper_with;
-use schedule::rounds::{Learning, Messages, Policy, Scope, Setting};
+use schedule::rounds::{Learning, Messages, Policy, RESTARTS, Restarts, Scope, Setting};
 use schedule::{Placing, Problem, Tree, critical_path_time};
 
 /// No run here takes that long.
@@ -33,6 +34,25 @@ fn policies() -> Vec<(&'static str, Policy)> {
     let scope = Scope::Machine;
     let judges_overdue = false;
     let threshold = 0.0;
+    let stopping = |restarts| Policy { restarts, ..own };
+    let with_gain = |gain_least| {
+        stopping(Some(Restarts {
+            gain_least,
+            ..RESTARTS
+        }))
+    };
+    let with_overrun = |overrun| {
+        stopping(Some(Restarts {
+            overrun,
+            ..RESTARTS
+        }))
+    };
+    let at_most = |times_max| {
+        stopping(Some(Restarts {
+            times_max,
+            ..RESTARTS
+        }))
+    };
     vec![
         ("fixed", Policy::fixed()),
         ("4 rounds", Policy::rounds(4)),
@@ -61,6 +81,11 @@ fn policies() -> Vec<(&'static str, Policy)> {
             },
         ),
         ("threshold 0", Policy { threshold, ..own }),
+        ("nothing stopped", stopping(None)),
+        ("stopped for 6 %", with_gain(0.06)),
+        ("stopped later", with_overrun(0.5)),
+        ("stopped sooner", with_overrun(2.0)),
+        ("stopped once", at_most(1)),
     ]
 }
 
@@ -68,41 +93,53 @@ fn main() {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u32>());
     let mut number = |default: u32| arguments.next().and_then(Result::ok).unwrap_or(default);
     let (study_seed, repetitions, groups) = (number(1), number(4), number(10));
-    let policies = policies();
+    let mut policies = policies();
+    if let Some(names) = std::env::args().nth(4) {
+        let is_named = |name: &str| names.split(',').any(|start| name.starts_with(start));
+        policies.retain(|&(name, _)| name == "fixed" || is_named(name));
+    }
     let traces = traces();
-    for study in [
+    for setting in settings() {
+        let Some(load) = setting.load else { continue };
+        if load == Load::Planetlab && traces.is_empty() {
+            println!("SKIPPED: the measured loads, without XAVANTES_DATA");
+            continue;
+        }
+        for through in [false, true] {
+            let mut table = Table::new(policies.len());
+            let graphs = Graphs::drawn(setting.width, study_seed.into(), setting.trees);
+            for repetition in 0..repetitions {
+                for graph in 0..GRAPHS {
+                    let place = [groups.into(), u64::from(repetition), graph as u64];
+                    let place = (u64::from(study_seed), &place[..]);
+                    let drawn = Instance::draw(setting, load, &traces, &graphs, place);
+                    table.add(drawn.run(&policies, through));
+                }
+            }
+            let mode = if through { "controllers" } else { "direct" };
+            let name = setting.name;
+            println!("\n{name}, {mode}, {groups} groups, seed {study_seed}");
+            table.print(&policies);
+        }
+    }
+}
+
+/// The loads that policies are compared under: those of studies, and machines that stall.
+fn settings() -> Vec<Drawn> {
+    let studies = [
         Study::Lasting,
         Study::Spread,
         Study::Planetlab,
         Study::Independent,
         Study::OnOff,
-    ] {
-        for setting in study.settings() {
-            let Some(load) = setting.load else { continue };
-            if load == Load::Planetlab && traces.is_empty() {
-                println!("SKIPPED: the measured loads, without XAVANTES_DATA");
-                continue;
-            }
-            for through in [false, true] {
-                let mut table = Table::new(policies.len());
-                let graphs = Graphs::drawn(setting.width, study_seed.into(), setting.trees);
-                for repetition in 0..repetitions {
-                    for graph in 0..GRAPHS {
-                        let place = [groups.into(), u64::from(repetition), graph as u64];
-                        let place = (u64::from(study_seed), &place[..]);
-                        let drawn = Instance::draw(setting, load, &traces, &graphs, place);
-                        table.add(drawn.run(&policies, through));
-                    }
-                }
-                let mode = if through { "controllers" } else { "direct" };
-                println!(
-                    "\n{}, {mode}, {groups} groups, seed {study_seed}",
-                    study.name()
-                );
-                table.print(&policies);
-            }
-        }
-    }
+    ];
+    let stalling = Drawn {
+        name: "stalling",
+        load: Some(Load::Stalling),
+        ..Study::OnOff.settings()[0]
+    };
+    let studies = studies.into_iter().flat_map(Study::settings);
+    studies.chain([stalling]).collect()
 }
 
 fn traces() -> Traces {

@@ -69,6 +69,15 @@ pub enum Event {
         /// The tasks with their new machines.
         clusters: Vec<Cluster>,
     },
+    /// A task was stopped while it ran, to start again elsewhere.
+    Stop {
+        /// When.
+        time: f64,
+        /// The machine that it ran on.
+        host: u32,
+        /// The task, by position.
+        task: u32,
+    },
     /// Tasks were planned again, and the old plan stayed because the other one did not pay.
     Declined {
         /// When.
@@ -137,7 +146,10 @@ impl Execution {
     pub fn reschedules(&self) -> usize {
         let kept = |event: &&Event| match event {
             Event::Reschedule { .. } => true,
-            Event::Send { .. } | Event::Loss { .. } | Event::Declined { .. } => false,
+            Event::Send { .. }
+            | Event::Loss { .. }
+            | Event::Stop { .. }
+            | Event::Declined { .. } => false,
         };
         self.events.iter().filter(kept).count()
     }

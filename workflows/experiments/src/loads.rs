@@ -23,12 +23,22 @@ pub enum Load {
     /// Each machine is shared with others as Dobber's of PlanetLab were: levels for hundreds of
     /// jobs, bursts, noise and peaks ([`forecast::generator`]).
     TimeShared,
+    /// Each machine has all of its power for a time, and then a twentieth of it for a time, as one
+    /// that swaps memory or whose clock is throttled does; both times are exponential.
+    Stalling,
 }
 
 /// The mean time that a machine of [`Load::OnOff`] stays free or busy, in time units.
 pub const HOLDING_MEAN: f64 = 3_000.0;
 /// The power that a busy machine has left: that of a processor which one more program shares.
 pub const BUSY: f64 = 0.5;
+/// The mean time that a machine of [`Load::Stalling`] works, in time units: the longest graphs take so long
+/// or less, and a machine in some stalls during a run.
+pub const WORKING_MEAN: f64 = 12_000.0;
+/// The mean time that it stalls, in time units: several activities.
+pub const STALLED_MEAN: f64 = 6_000.0;
+/// The power that it has left meanwhile.
+pub const STALLED: f64 = 0.05;
 /// Loads that change are drawn until here, in time units; the last one holds from then on. The
 /// largest graph takes 90,000 on one machine of full power.
 const DRAWN_UNTIL: f64 = 400_000.0;
@@ -78,7 +88,13 @@ impl Load {
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
             Load::OnOff => {
-                let machines = (0..n_machines).map(|_| on_off(&mut random));
+                let parts = [(1.0, HOLDING_MEAN), (BUSY, HOLDING_MEAN)];
+                let machines = (0..n_machines).map(|_| in_turn(&mut random, parts));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::Stalling => {
+                let parts = [(1.0, WORKING_MEAN), (STALLED, STALLED_MEAN)];
+                let machines = (0..n_machines).map(|_| in_turn(&mut random, parts));
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
             Load::TimeShared => {
@@ -125,14 +141,20 @@ fn measured(random: &mut Random, traces: &Traces) -> Result<Steps, PowerError> {
     }))
 }
 
-fn on_off(random: &mut Random) -> Result<Steps, PowerError> {
-    let mut is_busy = random.unit() < 0.5;
+/// Two factors in turn, each with the mean of the exponential times that it holds for; at the
+/// beginning each as likely as it is later.
+fn in_turn(
+    random: &mut Random,
+    [(up, up_mean), (down, down_mean)]: [(f64, f64); 2],
+) -> Result<Steps, PowerError> {
+    let mut is_down = random.unit() < down_mean / (up_mean + down_mean);
     let (mut steps, mut now) = (Vec::new(), 0.0);
     while now < DRAWN_UNTIL {
-        steps.push((now, if is_busy { BUSY } else { 1.0 }));
-        is_busy = !is_busy;
+        steps.push((now, if is_down { down } else { up }));
+        is_down = !is_down;
+        let mean = if is_down { up_mean } else { down_mean };
         // One time unit at least, so that times ascend.
-        now += (-HOLDING_MEAN * (1.0 - random.unit()).ln()).max(1.0);
+        now += (-mean * (1.0 - random.unit()).ln()).max(1.0);
     }
     Steps::new(steps)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use experiments::ideal::{Execution, Failure, Powers, Steps, Why, execute};
 use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
 use proptest::prelude::*;
-use schedule::rounds::{Learning, Messages, Policy, Scope, Sizing};
+use schedule::rounds::{Learning, Messages, Policy, Restarts, Scope, Sizing};
 use schedule::{Dag, Placing, Problem, Task, Tree};
 
 /// Far beyond the end of any process here that ends.
@@ -67,16 +67,22 @@ fn policies() -> impl Strategy<Value = Policy> {
     let scope = prop_oneof![Just(Scope::Machine), Just(Scope::All)];
     let gain = prop::option::of((0u32..3).prop_map(|parts| f64::from(parts) / 50.0));
     let questions = prop::option::of(1u32..400);
+    let restarts = (0u32..4, 0u32..3, 0u32..4).prop_map(|(overrun, gain, times_max)| Restarts {
+        overrun: f64::from(overrun) / 2.0,
+        gain_least: f64::from(gain) / 20.0,
+        times_max,
+    });
+    let restarts = prop::option::of(restarts);
     (
         sizing,
         learning,
         scope,
         (gain.clone(), gain, questions),
         0u32..3,
-        any::<bool>(),
+        (any::<bool>(), restarts),
     )
         .prop_map(
-            |(sizing, learning, scope, bounds, threshold, judges_overdue)| {
+            |(sizing, learning, scope, bounds, threshold, (judges_overdue, restarts))| {
                 let (gain_least, wider_gain_least, questions_max) = bounds;
                 Policy {
                     sizing,
@@ -87,6 +93,7 @@ fn policies() -> impl Strategy<Value = Policy> {
                     wider_gain_least,
                     questions_max,
                     judges_overdue,
+                    restarts,
                 }
             },
         )

@@ -22,6 +22,8 @@ pub enum Observation {
     /// A task that was to be retracted has not started, and will not. Whoever drives the rounds keeps
     /// to himself what comes late about an attempt that is over.
     Retracted(u32),
+    /// A task that was to be stopped runs no more. It has not ended, and what it did is lost.
+    Stopped(u32),
     /// A machine has vanished with all that ran on it. Files of ended tasks can still be read.
     Gone(u32),
     /// Somebody else has found the power of a machine.
@@ -58,6 +60,13 @@ pub enum Command {
     },
     /// Take tasks back from a machine, unless they have started.
     Retract {
+        /// The machine.
+        host: u32,
+        /// The tasks, in order.
+        tasks: Vec<u32>,
+    },
+    /// Stop tasks that run, unless they end before. They start again elsewhere.
+    Stop {
         /// The machine.
         host: u32,
         /// The tasks, in order.
@@ -108,6 +117,11 @@ pub struct Rounds {
     pub(super) expected: Vec<f64>,
     /// By task: when it is judged if it still runs then.
     pub(super) overdue_at: Vec<f64>,
+    /// By task: the time before which nobody believes that it ends, because it is overdue; 0 if it
+    /// is not, or cannot be stopped.
+    pub(super) ends_after: Vec<f64>,
+    /// By task: how often it was stopped.
+    pub(super) n_stops: Vec<u32>,
     pub(super) n_questions: u64,
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
@@ -130,6 +144,8 @@ impl Rounds {
         let mut rounds = Rounds {
             expected: vec![0.0; n_tasks],
             overdue_at: vec![f64::INFINITY; n_tasks],
+            ends_after: vec![0.0; n_tasks],
+            n_stops: vec![0; n_tasks],
             machines: machines.collect(),
             setting,
             policy,
@@ -166,6 +182,7 @@ impl Rounds {
             Observation::Started(task) => self.started(task, &mut commands),
             Observation::Finished(task) => self.finished(task, &mut commands),
             Observation::Retracted(task) => self.retracted(task, &mut commands),
+            Observation::Stopped(task) => self.stopped(task, &mut commands),
             Observation::Gone(host) => self.gone(host, &mut commands),
             Observation::Power { host, factor } => {
                 if let Some(known) = self.progress.factor.get_mut(host as usize)
@@ -241,6 +258,8 @@ impl Rounds {
         if ends_round {
             self.end_round(host, commands);
         }
+        // It may be one that was to be stopped.
+        self.answered(task, commands);
     }
 
     fn gone(&mut self, host: u32, commands: &mut Vec<Command>) {

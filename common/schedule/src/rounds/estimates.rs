@@ -70,6 +70,17 @@ impl<'a> Estimates<'a> {
         progress: &'a Progress,
         unplaced: &[u32],
     ) -> Estimates<'a> {
+        Estimates::with_overdue(setting, progress, unplaced, &[])
+    }
+
+    /// The same, where tasks that run end at these times at the soonest, whatever is believed of
+    /// their machines.
+    pub(super) fn with_overdue(
+        setting: &'a Setting,
+        progress: &'a Progress,
+        unplaced: &[u32],
+        overdue: &[(u32, f64)],
+    ) -> Estimates<'a> {
         let problem = setting.problem();
         let n = progress.phase.len();
         let n_links = setting.owner.len();
@@ -116,8 +127,9 @@ impl<'a> Estimates<'a> {
                 }
                 Phase::Running(start) => {
                     let host = progress.host[task as usize];
-                    let finish = start + progress.duration(setting, task, host);
-                    let finish = finish.max(progress.now);
+                    let least = overdue.iter().find(|&&(other, _)| other == task);
+                    let finish = progress.end_of(setting, task, start);
+                    let finish = finish.max(least.map_or(0.0, |&(_, end)| end));
                     (estimates.est[task as usize], estimates.eft[task as usize]) = (start, finish);
                     for (_, slot) in setting.links(task).zip(progress.slot[task as usize]..) {
                         let free = &mut estimates.free[setting.list(host, slot)];

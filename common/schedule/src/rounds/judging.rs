@@ -44,7 +44,9 @@ impl Rounds {
                 nominal += self.setting.problem().duration(task, host);
                 elapsed += since;
                 // The next look is worth it when the task has taken twice as long.
-                self.overdue_at[task as usize] = start + 2.0 * since;
+                let next = start + 2.0 * since;
+                let next = next.min(self.stoppable_from(task, start));
+                self.overdue_at[task as usize] = next;
             }
             let weight = self.weight();
             let shown = &mut self.machines[host as usize].shown;
@@ -53,6 +55,23 @@ impl Rounds {
             self.conclude(judgement, commands);
         }
         self.ask(commands);
+    }
+
+    /// Believes that an overdue task, which started at a time, runs on as the policy says, and tells
+    /// when it may be stopped if it may not yet: when it is to run for longer than elsewhere.
+    fn stoppable_from(&mut self, task: u32, start: f64) -> f64 {
+        let Some(restarts) = self.policy.restarts else {
+            return f64::INFINITY;
+        };
+        let expected = self.expected[task as usize];
+        let overrun = self.progress.now - start - expected;
+        self.ends_after[task as usize] = self.progress.now + restarts.overrun * overrun;
+        let shortest = self.setting.shortest[task as usize];
+        let from = start + expected + shortest / restarts.overrun;
+        match less(self.progress.now, from) {
+            true => from,
+            false => f64::INFINITY,
+        }
     }
 
     /// Asks to be woken when the next task is overdue, if that is not what was asked for last.

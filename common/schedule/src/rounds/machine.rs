@@ -95,6 +95,12 @@ impl Machine {
         }
     }
 
+    /// A task that ran was stopped, and waits as if it had not been sent.
+    pub(super) fn was_stopped(&mut self, task: u32, rank: u32, slots: Range<usize>) {
+        self.has_ended(task, slots.clone());
+        self.came(rank, slots);
+    }
+
     /// A task has ended.
     pub(super) fn has_ended(&mut self, task: u32, slots: Range<usize>) {
         if self.running.remove(&task) {

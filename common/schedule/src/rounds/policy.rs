@@ -13,6 +13,13 @@ pub const MOVABLE_MAX: usize = 500;
 /// tasks of each machine are planned by themselves: for ten thousand activities on 64 machines they
 /// take two seconds together.
 pub const QUESTIONS_MAX: u32 = 250;
+/// Our own rule of moving overdue activities: one that has taken twice as long as expected takes as
+/// long again. A second move of it is the last one; more of them gain nothing in any study.
+pub const RESTARTS: Restarts = Restarts {
+    overrun: 1.0,
+    gain_least: 0.1,
+    times_max: 2,
+};
 /// The part of the expected time by which a round may be late in the paper's example.
 pub const THRESHOLD: f64 = 0.1;
 /// The paper's reward factor.
@@ -48,6 +55,21 @@ pub struct Policy {
     /// True if an activity that runs longer than expected by more than the threshold is a loss
     /// before it ends.
     pub judges_overdue: bool,
+    /// Moving overdue activities while they run. Without it what has started stays.
+    pub restarts: Option<Restarts>,
+}
+
+/// The rule of stopping an overdue activity and starting it again, from nothing, on another machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restarts {
+    /// An activity that has run for longer than expected runs on for as long again, times this
+    /// number, at least. Before it ends nobody knows more.
+    pub overrun: f64,
+    /// The least part of the planned makespan that a plan which stops activities has to save beyond
+    /// the best one that stops none.
+    pub gain_least: f64,
+    /// The times that one activity is stopped at most, so that it cannot be moved for ever.
+    pub times_max: u32,
 }
 
 /// The part of its queue that a machine is sent at once.
@@ -135,6 +157,7 @@ impl Policy {
             wider_gain_least: None,
             questions_max: None,
             judges_overdue: false,
+            restarts: None,
         }
     }
 
@@ -158,7 +181,7 @@ impl Policy {
     /// differ more than tasks do, overdue tasks are judged before they end, all that has not started
     /// may move, and a plan is kept only if it saves 3 %, or 6 % more than moving the slow machine's
     /// alone where it moves others too (section 10.3, and docs/rounds.md for what each of these is
-    /// worth). Of large processes, machines are planned one by one and not too often.
+    /// worth). An overdue activity is stopped and starts again elsewhere where that saves 10 %. Of large processes, machines are planned one by one and not too often.
     pub const fn xavantes() -> Policy {
         Policy {
             learning: Learning::Fitted { mean_weights: 3.0 },
@@ -167,6 +190,7 @@ impl Policy {
             wider_gain_least: Some(0.06),
             questions_max: Some(QUESTIONS_MAX),
             judges_overdue: true,
+            restarts: Some(RESTARTS),
             ..Policy::adaptive()
         }
     }
@@ -193,6 +217,14 @@ impl Policy {
             ("reward factor", reward),
             ("number of mean weights", mean_weights),
             ("least gain", self.gain_least.unwrap_or(0.0)),
+            (
+                "part of an overrun that follows",
+                self.restarts.map_or(0.0, |restarts| restarts.overrun),
+            ),
+            (
+                "least gain of a restart",
+                self.restarts.map_or(0.0, |restarts| restarts.gain_least),
+            ),
             (
                 "least gain of a wider plan",
                 self.wider_gain_least.unwrap_or(0.0),

@@ -59,6 +59,21 @@ impl Progress {
         }
     }
 
+    /// True if a task runs.
+    pub(super) fn is_running(&self, task: u32) -> bool {
+        match self.phase[task as usize] {
+            Phase::Running(_) => true,
+            Phase::Waiting | Phase::Ended(_) => false,
+        }
+    }
+
+    /// The time at which a task that has started at a time ends by what is known.
+    pub(super) fn end_of(&self, setting: &Setting, task: u32, start: f64) -> f64 {
+        let host = self.host[task as usize];
+        let end = start + self.duration(setting, task, host);
+        end.max(self.now)
+    }
+
     /// Seconds that a task takes on a machine by the known power; infinity where that is 0.
     pub fn duration(&self, setting: &Setting, task: u32, host: u32) -> f64 {
         let nominal = setting.problem().duration(task, host);

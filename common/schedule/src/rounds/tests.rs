@@ -23,6 +23,7 @@ struct World {
     started_on: Vec<Option<u32>>,
     questions: Vec<Question>,
     retractions: Vec<u32>,
+    stops: Vec<u32>,
     /// True if machines vanish now and then, all but one.
     vanishes: bool,
 }
@@ -40,6 +41,7 @@ impl World {
             started_on: vec![None; n_tasks],
             questions: Vec::new(),
             retractions: Vec::new(),
+            stops: Vec::new(),
             vanishes: false,
         };
         world.observe(Observation::Begin);
@@ -59,6 +61,7 @@ impl World {
                     }
                 }
                 Command::Retract { tasks, .. } => self.retractions.extend(tasks),
+                Command::Stop { tasks, .. } => self.stops.extend(tasks),
                 Command::Plan(question) => self.questions.push(question),
                 Command::Judged(judgement) => assert!(judgement.factor > 0.0),
                 Command::Replanned { .. } | Command::WakeAt(_) => {}
@@ -101,6 +104,7 @@ impl World {
                 .iter()
                 .map(|&task| Observation::Retracted(task)),
         );
+        choices.extend(self.stops.iter().map(|&task| Observation::Stopped(task)));
         if choices.is_empty() {
             return false;
         }
@@ -122,6 +126,7 @@ impl World {
             }
             Observation::Finished(task) => {
                 self.running.remove(task);
+                self.stops.retain(|other| other != task);
                 self.ended.insert(*task);
             }
             Observation::Planned(_) => drop(self.questions.remove(0)),
@@ -135,6 +140,11 @@ impl World {
                     sent.remove(&(rank, *task));
                 }
             }
+            Observation::Stopped(task) => {
+                self.stops.retain(|other| other != task);
+                self.running.remove(task);
+                self.started_on[*task as usize] = None;
+            }
             Observation::Gone(host) => {
                 for (_, task) in std::mem::take(&mut self.sent[*host as usize]) {
                     self.retractions.retain(|&other| other != task);
@@ -144,6 +154,7 @@ impl World {
                 for task in lost.collect::<Vec<u32>>() {
                     self.running.remove(&task);
                     self.retractions.retain(|&other| other != task);
+                    self.stops.retain(|&other| other != task);
                     self.started_on[task as usize] = None;
                 }
             }
@@ -171,6 +182,18 @@ fn setting(seed: u64, n_tasks: u32, n_hosts: usize) -> Arc<Setting> {
     Arc::new(Setting::new(problem, messages).unwrap())
 }
 
+/// Our own rule where every restart that saves anything pays.
+fn restarting() -> Policy {
+    Policy {
+        restarts: Some(Restarts {
+            gain_least: 0.0,
+            ..RESTARTS
+        }),
+        gain_least: Some(0.0),
+        ..Policy::xavantes()
+    }
+}
+
 fn policies() -> Vec<Policy> {
     let scope = Scope::All;
     let (gain_least, wider_gain_least) = (None, None);
@@ -192,6 +215,7 @@ fn policies() -> Vec<Policy> {
             wider_gain_least,
             ..Policy::xavantes()
         },
+        restarting(),
     ]
 }
 
@@ -297,6 +321,7 @@ proptest! {
             number: 1,
             movable: movable.to_vec(),
             narrower,
+            restarts: None,
             progress: progress.clone(),
         };
         let own = of(progress.host[setting.order[0] as usize]);
@@ -319,6 +344,7 @@ proptest! {
             number: 1,
             movable: setting.order.clone(),
             narrower: None,
+            restarts: None,
             progress: rounds.progress().clone(),
         };
         // Machines that were given nothing have no place in the past.
@@ -379,6 +405,7 @@ fn a_slow_round_is_judged_with_its_numbers_and_moves_what_has_not_started() {
 fn sent_whole(setting: &Arc<Setting>) -> Rounds {
     let policy = Policy {
         sizing: Sizing::Whole,
+        restarts: None,
         ..Policy::xavantes()
     };
     Rounds::new(setting.clone(), policy).unwrap()
@@ -428,21 +455,86 @@ fn a_task_that_starts_before_it_is_retracted_stays() {
     rounds.step(0.0, Observation::Begin);
     rounds.step(0.0, Observation::Started(0));
     let commands = rounds.step(1_000.0, Observation::Due);
-    let question = commands.into_iter().find_map(|command| match command {
-        Command::Plan(question) => Some(question),
-        Command::Send { .. }
-        | Command::SendAhead { .. }
-        | Command::Retract { .. }
-        | Command::Judged(_)
-        | Command::Replanned { .. }
-        | Command::WakeAt(_) => None,
-    });
-    let answer = question.unwrap().answer(&setting);
+    let answer = question(&commands).unwrap().answer(&setting);
     rounds.step(1_000.0, Observation::Planned(answer));
     rounds.step(1_001.0, Observation::Finished(0));
     rounds.step(1_001.0, Observation::Started(1));
     rounds.step(1_002.0, Observation::Retracted(2));
     assert_eq!(rounds.progress().host, [0, 0, 1]);
+}
+
+/// The question among commands.
+fn question(commands: &[Command]) -> Option<Question> {
+    commands.iter().find_map(|command| match command {
+        Command::Plan(question) => Some(question.clone()),
+        Command::Send { .. }
+        | Command::SendAhead { .. }
+        | Command::Retract { .. }
+        | Command::Stop { .. }
+        | Command::Judged(_)
+        | Command::Replanned { .. }
+        | Command::WakeAt(_) => None,
+    })
+}
+
+/// The engine of [`chain`] when its first task, expected for 10 s, has run for 40: it is believed to
+/// run for 30 more, and would take 20 on the other machine.
+fn at_a_restart() -> (Rounds, Vec<Command>) {
+    let setting = chain();
+    let mut rounds = Rounds::new(setting.clone(), restarting()).unwrap();
+    rounds.step(0.0, Observation::Begin);
+    let mut commands = rounds.step(0.0, Observation::Started(0));
+    // At 20 s it may run on for as long as it takes on the best machine.
+    for now in [11.0, 20.0] {
+        assert!(commands.contains(&Command::WakeAt(now)), "{commands:?}");
+        commands = rounds.step(now, Observation::Due);
+        if let Some(question) = question(&commands) {
+            let answer = question.answer(&setting);
+            let planned = rounds.step(now, Observation::Planned(answer));
+            let stops = |command: &Command| matches!(command, Command::Stop { .. });
+            assert!(!planned.iter().any(stops), "{planned:?}");
+        }
+    }
+    assert!(commands.contains(&Command::WakeAt(40.0)), "{commands:?}");
+    let commands = rounds.step(40.0, Observation::Due);
+    let answer = question(&commands).unwrap().answer(&setting);
+    assert_eq!(answer.after, 100.0);
+    let commands = rounds.step(40.0, Observation::Planned(answer));
+    (rounds, commands)
+}
+
+#[test]
+fn an_overdue_task_is_stopped_where_it_would_end_sooner_elsewhere() {
+    let (mut rounds, commands) = at_a_restart();
+    let (host, tasks) = (0, vec![0]);
+    assert_eq!(commands, [Command::Stop { host, tasks }]);
+    let commands = rounds.step(41.0, Observation::Stopped(0));
+    let sent = commands.iter().find_map(|command| match command {
+        Command::Send { host, tasks, .. } => Some((*host, tasks.clone())),
+        Command::SendAhead { .. }
+        | Command::Retract { .. }
+        | Command::Stop { .. }
+        | Command::Judged(_)
+        | Command::Plan(_)
+        | Command::Replanned { .. }
+        | Command::WakeAt(_) => None,
+    });
+    assert_eq!(sent, Some((1, vec![0])), "{commands:?}");
+    assert_eq!(rounds.progress().phase[0], Phase::Waiting);
+    rounds.step(41.0, Observation::Started(0));
+    rounds.step(61.0, Observation::Finished(0));
+    assert_eq!(rounds.progress().host[0], 1);
+}
+
+#[test]
+fn a_task_that_ends_before_it_is_stopped_has_ended() {
+    let (mut rounds, _) = at_a_restart();
+    rounds.step(41.0, Observation::Finished(0));
+    let before = rounds.progress().clone();
+    assert_eq!(before.phase[0], Phase::Ended(41.0));
+    assert_eq!(before.host[0], 0);
+    assert_eq!(rounds.step(41.0, Observation::Stopped(0)), []);
+    assert_eq!(rounds.progress(), &before);
 }
 
 #[test]
@@ -498,6 +590,17 @@ fn bad_options_are_named() {
             ..Policy::fixed()
         })
         .starts_with("the least gain is ")
+    );
+    let restarts = Some(Restarts {
+        overrun: -1.0,
+        ..RESTARTS
+    });
+    assert_eq!(
+        refused(Policy {
+            restarts,
+            ..Policy::fixed()
+        }),
+        "the part of an overrun that follows is -1; it is a number from 0 to 1000000"
     );
     let wider_gain_least = Some(-0.1);
     assert_eq!(

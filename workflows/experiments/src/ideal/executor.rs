@@ -136,6 +136,16 @@ impl Executor<'_> {
                 }
                 commands
             }
+            Command::Stop { host, tasks } => {
+                let mut commands = Vec::new();
+                for task in tasks {
+                    let progress = self.rounds.progress();
+                    self.machines.stop(host, task, progress);
+                    self.events.push(Event::Stop { time, host, task });
+                    commands.extend(self.rounds.step(now, Observation::Stopped(task)));
+                }
+                commands
+            }
             Command::Judged(judgement) => {
                 if judgement.is_loss {
                     self.events.push(Event::Loss {

@@ -197,6 +197,18 @@ impl<'a> Machines<'a> {
         self.ended(task, now, progress);
     }
 
+    /// Stops a task that runs, which waits again and has done nothing.
+    pub(super) fn stop(&mut self, host: u32, task: u32, progress: &Progress) {
+        let state = &mut self.hosts[host as usize];
+        state.running.retain(|&(_, other)| other != task);
+        state.is_stale = true;
+        for slot in slots(self.setting.problem(), progress, task) {
+            state.busy[slot as usize] = false;
+        }
+        let ran = &mut self.ran[task as usize];
+        (ran.start, ran.finish) = (f64::INFINITY, f64::INFINITY);
+    }
+
     /// Ends a gate, for which all data has come.
     pub(super) fn pass_gate(&mut self, host: u32, task: u32, now: f64, progress: &Progress) {
         self.gates.retain(|&(_, other)| other != task);
