@@ -1,5 +1,5 @@
 //! `cargo run --release -p experiments --example harm -- [SEED [REPETITIONS [GROUPS [NAMES]]]]` compares
-//! variants of our own policy with those of the paper under six kinds of load, in both modes of messages:
+//! variants of our own policy with those of the paper under eight kinds of load, in both modes of messages:
 //! how much of the best one's gain each has, and how often it harms.
 //!
 //! NAMES are the beginnings of the names of variants, with commas; without them all are compared.
@@ -10,13 +10,14 @@
 use std::sync::Arc;
 
 use experiments::graphs::{GRAPHS, Graphs};
-use experiments::ideal::{Execution, execute_setting};
+use experiments::ideal::{Conditions, Execution, Powers, execute_under};
 use experiments::loads::Load;
 use experiments::seeds::{Purpose, seed};
 use experiments::study::{Setting as Drawn, Study};
 use experiments::traces::Traces;
+use forecast::Method;
 use schedule::platform::paper_with;
-use schedule::rounds::{Learning, Messages, Policy, RESTARTS, Restarts, Scope, Setting};
+use schedule::rounds::{Learning, Margin, Messages, Policy, RESTARTS, Restarts, Scope, Setting};
 use schedule::{Placing, Problem, Tree, critical_path_time};
 
 /// No run here takes that long.
@@ -34,6 +35,18 @@ fn policies() -> Vec<(&'static str, Policy)> {
     let scope = Scope::Machine;
     let judges_overdue = false;
     let threshold = 0.0;
+    let splits_cpu = false;
+    let links = |link_change_least| Policy {
+        link_change_least,
+        ..own
+    };
+    let forecast = |method, margin| {
+        with(Learning::Forecast {
+            method,
+            mean_weights: 3.0,
+            margin,
+        })
+    };
     let stopping = |restarts| Policy { restarts, ..own };
     let with_gain = |gain_least| {
         stopping(Some(Restarts {
@@ -81,6 +94,24 @@ fn policies() -> Vec<(&'static str, Policy)> {
             },
         ),
         ("threshold 0", Policy { threshold, ..own }),
+        ("no CPU times", Policy { splits_cpu, ..own }),
+        ("no transfers", links(None)),
+        ("links from 50 %", links(Some(0.5))),
+        ("links from 100 %", links(Some(1.0))),
+        ("forecast last", forecast(Method::Last, Margin::None)),
+        ("forecast mean", forecast(Method::Mean, Margin::None)),
+        ("forecast median", forecast(Method::Median, Margin::None)),
+        ("forecast es", forecast(Method::Es, Margin::None)),
+        (
+            "forecast xavantes",
+            forecast(Method::Xavantes, Margin::None),
+        ),
+        ("9 in 10 mean", forecast(Method::Mean, Margin::NineInTen)),
+        ("9 in 10 es", forecast(Method::Es, Margin::NineInTen)),
+        (
+            "9 in 10 xavantes",
+            forecast(Method::Xavantes, Margin::NineInTen),
+        ),
         ("nothing stopped", stopping(None)),
         ("stopped for 6 %", with_gain(0.06)),
         ("stopped later", with_overrun(0.5)),
@@ -124,7 +155,7 @@ fn main() {
     }
 }
 
-/// The loads that policies are compared under: those of studies, and machines that stall.
+/// The loads that policies are compared under: those of studies, and some that one rule each is for.
 fn settings() -> Vec<Drawn> {
     let studies = [
         Study::Lasting,
@@ -133,13 +164,18 @@ fn settings() -> Vec<Drawn> {
         Study::Independent,
         Study::OnOff,
     ];
-    let stalling = Drawn {
-        name: "stalling",
-        load: Some(Load::Stalling),
+    let others = [
+        ("stalling", Load::Stalling),
+        ("mixed", Load::Mixed),
+        ("slow-links", Load::SlowLinks),
+    ];
+    let others = others.map(|(name, load)| Drawn {
+        name,
+        load: Some(load),
         ..Study::OnOff.settings()[0]
-    };
+    });
     let studies = studies.into_iter().flat_map(Study::settings);
-    studies.chain([stalling]).collect()
+    studies.chain(others).collect()
 }
 
 fn traces() -> Traces {
@@ -158,7 +194,9 @@ fn traces() -> Traces {
 struct Instance {
     problem: Problem,
     tree: Tree,
-    powers: experiments::ideal::Powers,
+    powers: Powers,
+    speeds: Vec<f64>,
+    links: Vec<f64>,
 }
 
 impl Instance {
@@ -182,6 +220,8 @@ impl Instance {
             problem,
             tree,
             powers: powers.expect("powers"),
+            speeds: load.speeds(sizes.1, of(Purpose::Load)),
+            links: load.links(sizes.1, of(Purpose::Load)),
         }
     }
 
@@ -193,8 +233,13 @@ impl Instance {
             false => Messages::Direct,
         };
         let setting = Arc::new(Setting::new(self.problem, messages).expect("a plan"));
+        let conditions = Conditions {
+            powers: &self.powers,
+            speeds: &self.speeds,
+            links: &self.links,
+        };
         let run = |policy| {
-            let run = execute_setting(&setting, policy, &self.powers, HORIZON);
+            let run = execute_under(&setting, policy, &conditions, HORIZON);
             let run: Execution = run.expect("it ends");
             (run.makespan / critical, run.reschedules() as f64)
         };

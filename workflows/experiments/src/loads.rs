@@ -26,6 +26,11 @@ pub enum Load {
     /// Each machine has all of its power for a time, and then a twentieth of it for a time, as one
     /// that swaps memory or whose clock is throttled does; both times are exponential.
     Stalling,
+    /// A fifth of the machines are slower than they are said to be, by 30 to 90 %, and all are free and
+    /// busy in turn as with [`Load::OnOff`].
+    Mixed,
+    /// The links of a fifth of the machines have 5 to 50 % of their bandwidth; all powers are nominal.
+    SlowLinks,
 }
 
 /// The mean time that a machine of [`Load::OnOff`] stays free or busy, in time units.
@@ -39,6 +44,8 @@ pub const WORKING_MEAN: f64 = 12_000.0;
 pub const STALLED_MEAN: f64 = 6_000.0;
 /// The power that it has left meanwhile.
 pub const STALLED: f64 = 0.05;
+/// The part of the machines that are slow themselves, or whose links are.
+const SLOW: f64 = 0.2;
 /// Loads that change are drawn until here, in time units; the last one holds from then on. The
 /// largest graph takes 90,000 on one machine of full power.
 const DRAWN_UNTIL: f64 = 400_000.0;
@@ -97,6 +104,13 @@ impl Load {
                 let machines = (0..n_machines).map(|_| in_turn(&mut random, parts));
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
+            Load::Mixed => {
+                let parts = [(1.0, HOLDING_MEAN), (BUSY, HOLDING_MEAN)];
+                let speeds = self.speeds(n_machines, seed).into_iter();
+                let machines = speeds.map(|speed| in_turn(&mut random, parts)?.scaled(speed));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::SlowLinks => Ok(Powers::nominal(n_machines)),
             Load::TimeShared => {
                 let mut random = forecast::Random::new(seed);
                 let machines = (0..n_machines).map(|_| time_shared(&mut random));
@@ -104,6 +118,51 @@ impl Load {
             }
         }
     }
+}
+
+impl Load {
+    /// By machine: the factor of the nominal power that it has itself; others take the rest of what
+    /// tasks do not get.
+    pub fn speeds(self, n_machines: usize, seed: u64) -> Vec<f64> {
+        match self {
+            Load::Mixed => slow(n_machines, seed, (0.1, 0.7)),
+            Load::Lasting
+            | Load::Spread
+            | Load::Planetlab
+            | Load::Independent
+            | Load::OnOff
+            | Load::TimeShared
+            | Load::Stalling
+            | Load::SlowLinks => vec![1.0; n_machines],
+        }
+    }
+
+    /// By machine: the bandwidth of its links as a factor of that of the platform; nothing where all
+    /// are as fast as that.
+    pub fn links(self, n_machines: usize, seed: u64) -> Vec<f64> {
+        match self {
+            Load::SlowLinks => slow(n_machines, seed, (0.05, 0.5)),
+            Load::Lasting
+            | Load::Spread
+            | Load::Planetlab
+            | Load::Independent
+            | Load::OnOff
+            | Load::TimeShared
+            | Load::Stalling
+            | Load::Mixed => Vec::new(),
+        }
+    }
+}
+
+/// Factors of which a fifth is drawn between two numbers, and the others are 1.
+fn slow(n_machines: usize, seed: u64, (least, most): (f64, f64)) -> Vec<f64> {
+    // Other numbers than those that the powers of the same seed are drawn from.
+    let mut random = Random::new(!seed);
+    let factors = (0..n_machines).map(|_| {
+        let (hit, factor) = (random.unit() < SLOW, between(&mut random, least, most));
+        if hit { factor } else { 1.0 }
+    });
+    factors.collect()
 }
 
 /// Each machine loses a part of its power with some probability, and each task another part.

@@ -94,6 +94,8 @@ fn policies() -> impl Strategy<Value = Policy> {
                     questions_max,
                     judges_overdue,
                     restarts,
+                    splits_cpu: false,
+                    link_change_least: None,
                 }
             },
         )

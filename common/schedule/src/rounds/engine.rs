@@ -26,6 +26,22 @@ pub enum Observation {
     Stopped(u32),
     /// A machine has vanished with all that ran on it. Files of ended tasks can still be read.
     Gone(u32),
+    /// A task that ends now has used so many seconds of CPU time on each of its cores.
+    Used {
+        /// The task, which is told to have ended next.
+        task: u32,
+        /// The seconds.
+        cpu: f64,
+    },
+    /// The data of an edge has gone from one machine to another.
+    Transferred {
+        /// The edge.
+        edge: u32,
+        /// The machines, from and to.
+        hosts: [u32; 2],
+        /// The seconds that it took.
+        seconds: f64,
+    },
     /// Somebody else has found the power of a machine.
     Power {
         /// The machine.
@@ -122,6 +138,8 @@ pub struct Rounds {
     pub(super) ends_after: Vec<f64>,
     /// By task: how often it was stopped.
     pub(super) n_stops: Vec<u32>,
+    /// The newest task that told of its CPU time, with its seconds.
+    pub(super) cpu: Option<(u32, f64)>,
     pub(super) n_questions: u64,
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
@@ -150,6 +168,7 @@ impl Rounds {
             setting,
             policy,
             progress,
+            cpu: None,
             n_questions: 0,
             open: None,
             pending: BTreeSet::new(),
@@ -191,6 +210,12 @@ impl Rounds {
                     *known = factor;
                 }
             }
+            Observation::Used { task, cpu } => self.used(task, cpu),
+            Observation::Transferred {
+                edge,
+                hosts,
+                seconds,
+            } => self.transferred(edge, hosts, seconds, &mut commands),
             Observation::Planned(answer) => self.planned(answer, &mut commands),
             Observation::Due => self.due(&mut commands),
         }
@@ -246,7 +271,8 @@ impl Rounds {
         machine.has_ended(task, slots.clone());
         machine.expected += self.expected[task as usize];
         machine.real += now - start;
-        machine.shown.ended(nominal, now - start);
+        self.learn(task, nominal, now - start);
+        let machine = &self.machines[host as usize];
         let mut slots = machine.queues()[slots].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,
@@ -260,6 +286,13 @@ impl Rounds {
         }
         // It may be one that was to be stopped.
         self.answered(task, commands);
+    }
+
+    /// Keeps the CPU time of a task until it has ended.
+    fn used(&mut self, task: u32, cpu: f64) {
+        if self.policy.splits_cpu && cpu.is_finite() && cpu > 0.0 {
+            self.cpu = Some((task, cpu));
+        }
     }
 
     fn gone(&mut self, host: u32, commands: &mut Vec<Command>) {

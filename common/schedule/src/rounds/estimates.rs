@@ -12,7 +12,7 @@
 
 use super::progress::{Phase, Progress};
 use super::question::first_slot;
-use super::setting::{Setting, Way};
+use super::setting::{Setting, Way, hop_seconds};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -94,7 +94,7 @@ impl<'a> Estimates<'a> {
             host: progress.host.clone(),
             slot: progress.slot.clone(),
             since: progress.since.clone(),
-            ways: setting.ways(&progress.controllers),
+            ways: setting.ways(&progress.controllers, &progress.links),
             shortest: Vec::new(),
             free: Vec::with_capacity(setting.n_slots()),
             prev: vec![NONE; n_links],
@@ -169,7 +169,7 @@ impl<'a> Estimates<'a> {
     /// Puts controllers on other machines and counts all times again. O(n + e).
     pub(super) fn with_controllers(&mut self, controllers: &[u32]) {
         self.settle(u32::MAX);
-        self.ways = self.setting.ways(controllers);
+        self.ways = self.setting.ways(controllers, &self.progress.links);
         for &task in &self.setting.order {
             if self.progress.is_waiting(task) {
                 self.count_whole(task);
@@ -460,13 +460,13 @@ impl<'a> Estimates<'a> {
     }
 
     fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
-        let problem = self.setting.problem();
+        let hop = |from: u32, to: u32| {
+            let problem = self.setting.problem();
+            hop_seconds(problem, edge, [from, to], &self.progress.links)
+        };
         match self.ways.get(edge as usize) {
-            None => problem.transfer(edge, from, to),
-            Some(way) => {
-                let up = problem.transfer(edge, from, way.first);
-                up + way.seconds + problem.transfer(edge, way.last, to)
-            }
+            None => hop(from, to),
+            Some(way) => hop(from, way.first) + way.seconds + hop(way.last, to),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The rules of rescheduling, each of which can be switched by itself.
 
+use forecast::Method;
 use thiserror::Error;
 
 /// The most rounds of a fixed number: beyond that each activity is a round of its own.
@@ -20,6 +21,9 @@ pub const RESTARTS: Restarts = Restarts {
     gain_least: 0.1,
     times_max: 2,
 };
+/// The part by which links have to differ from those that were planned with in our own rule: a third of
+/// the bandwidth, or three times as much. Smaller differences gain no more, and harm more often.
+pub const LINK_CHANGE: f64 = 2.0;
 /// The part of the expected time by which a round may be late in the paper's example.
 pub const THRESHOLD: f64 = 0.1;
 /// The paper's reward factor.
@@ -57,6 +61,13 @@ pub struct Policy {
     pub judges_overdue: bool,
     /// Moving overdue activities while they run. Without it what has started stays.
     pub restarts: Option<Restarts>,
+    /// True if CPU times beside wall times tell a slow machine from one with a competitor: each is
+    /// learned by itself, so that the one is believed sooner than the other where it varies less.
+    /// Nothing changes where nobody tells of CPU times.
+    pub splits_cpu: bool,
+    /// The part by which the links of a machine have to be slower or faster than planned with for
+    /// a new plan. Without it transfers are believed to take what the platform says.
+    pub link_change_least: Option<f64>,
 }
 
 /// The rule of stopping an overdue activity and starting it again, from nothing, on another machine.
@@ -107,6 +118,16 @@ pub enum Learning {
         /// The number of mean weights while nothing is known, and where both vary alike.
         mean_weights: f64,
     },
+    /// As [`Learning::Fitted`], but a machine is believed to have its forecast performance rather than
+    /// that over all that has ended there.
+    Forecast {
+        /// The predictor of the real over the nominal time of the next activity.
+        method: Method,
+        /// The number of mean weights while nothing is known, and where both vary alike.
+        mean_weights: f64,
+        /// The quantile that is planned with.
+        margin: Margin,
+    },
     /// As [`Learning::Damped`], but what a machine is given in advance is what all machines together
     /// have shown, and not its nominal power. So a machine that nobody has tried does not look
     /// better than those that were tried while all are loaded.
@@ -114,6 +135,16 @@ pub enum Learning {
         /// The number of mean weights, k.
         mean_weights: f64,
     },
+}
+
+/// The quantile of a forecast that is planned with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Margin {
+    /// None: the forecast itself.
+    None,
+    /// The one that nine in ten activities do not exceed, so that machines whose power varies are
+    /// avoided.
+    NineInTen,
 }
 
 /// The activities that a loss puts back to the planner: at most [`MOVABLE_MAX`] where they are not those
@@ -158,6 +189,8 @@ impl Policy {
             questions_max: None,
             judges_overdue: false,
             restarts: None,
+            splits_cpu: false,
+            link_change_least: None,
         }
     }
 
@@ -181,7 +214,8 @@ impl Policy {
     /// differ more than tasks do, overdue tasks are judged before they end, all that has not started
     /// may move, and a plan is kept only if it saves 3 %, or 6 % more than moving the slow machine's
     /// alone where it moves others too (section 10.3, and docs/rounds.md for what each of these is
-    /// worth). An overdue activity is stopped and starts again elsewhere where that saves 10 %. Of large processes, machines are planned one by one and not too often.
+    /// worth). An overdue activity is stopped and starts again elsewhere where that saves 10 %.
+    /// CPU times and transfers are looked at where somebody tells of them. Of large processes, machines are planned one by one and not too often.
     pub const fn xavantes() -> Policy {
         Policy {
             learning: Learning::Fitted { mean_weights: 3.0 },
@@ -191,6 +225,8 @@ impl Policy {
             questions_max: Some(QUESTIONS_MAX),
             judges_overdue: true,
             restarts: Some(RESTARTS),
+            splits_cpu: true,
+            link_change_least: Some(LINK_CHANGE),
             ..Policy::adaptive()
         }
     }
@@ -210,6 +246,7 @@ impl Policy {
             Learning::LastRound => 0.0,
             Learning::Damped { mean_weights }
             | Learning::Pooled { mean_weights }
+            | Learning::Forecast { mean_weights, .. }
             | Learning::Fitted { mean_weights } => mean_weights,
         };
         for (what, value) in [
@@ -217,6 +254,10 @@ impl Policy {
             ("reward factor", reward),
             ("number of mean weights", mean_weights),
             ("least gain", self.gain_least.unwrap_or(0.0)),
+            (
+                "least change of links",
+                self.link_change_least.unwrap_or(0.0),
+            ),
             (
                 "part of an overrun that follows",
                 self.restarts.map_or(0.0, |restarts| restarts.overrun),

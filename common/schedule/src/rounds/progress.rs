@@ -28,6 +28,9 @@ pub struct Progress {
     pub since: Vec<f64>,
     /// By machine: its known power as a factor of the nominal one.
     pub factor: Vec<f64>,
+    /// By machine: the known bandwidth of its links as a factor of that of the platform; a transfer
+    /// is as fast as the slower of both ends.
+    pub links: Vec<f64>,
     /// By machine: true if it has vanished.
     pub gone: Vec<bool>,
     /// By controller: its machine; none in direct mode.
@@ -46,6 +49,7 @@ impl Progress {
             slot: entries.iter().map(|entry| entry.slot).collect(),
             since: vec![0.0; entries.len()],
             factor: vec![1.0; n_hosts],
+            links: vec![1.0; n_hosts],
             gone: vec![false; n_hosts],
             controllers: setting.controllers().to_vec(),
         }

@@ -365,8 +365,11 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     fn new(setting: &'a Setting, progress: &'a Progress) -> Candidates<'a> {
-        let factors = progress.factor.iter();
-        let mut touched: Vec<bool> = factors.map(|&f| f.to_bits() != 1f64.to_bits()).collect();
+        let is_other = |factor: f64| factor.to_bits() != 1f64.to_bits();
+        let factors = progress.factor.iter().zip(&progress.links);
+        let mut touched: Vec<bool> = factors
+            .map(|(&power, &links)| is_other(power) || is_other(links))
+            .collect();
         for &host in progress.host.iter().chain(&progress.controllers) {
             touched[host as usize] = true;
         }

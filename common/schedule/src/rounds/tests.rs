@@ -158,7 +158,11 @@ impl World {
                     self.started_on[task as usize] = None;
                 }
             }
-            Observation::Begin | Observation::Power { .. } | Observation::Due => {}
+            Observation::Begin
+            | Observation::Used { .. }
+            | Observation::Transferred { .. }
+            | Observation::Power { .. }
+            | Observation::Due => {}
         }
         self.observe(choice);
         if self.random.below(4) == 0 {
