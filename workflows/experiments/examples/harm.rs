@@ -1,6 +1,7 @@
 //! `cargo run --release -p experiments --example harm -- [SEED [REPETITIONS [GROUPS [NAMES]]]]` compares
 //! variants of our own policy with those of the paper under eight kinds of load, in both modes of messages:
-//! how much of the best one's gain each has, and how often it harms.
+//! how much of the best one's gain each has, and how often it harms. The last row is a plan that
+//! knows the powers to come.
 //!
 //! NAMES are the beginnings of the names of variants, with commas; without them all are compared.
 //! Every number of repetitions is 15 executions of each policy, load and mode. The measured loads are
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use experiments::graphs::{GRAPHS, Graphs};
 use experiments::ideal::{Conditions, Execution, Powers, execute_under};
+use experiments::knowing;
 use experiments::loads::Load;
 use experiments::seeds::{Purpose, seed};
 use experiments::study::{Setting as Drawn, Study};
@@ -127,7 +129,9 @@ fn main() {
     let mut policies = policies();
     if let Some(names) = std::env::args().nth(4) {
         let is_named = |name: &str| names.split(',').any(|start| name.starts_with(start));
-        policies.retain(|&(name, _)| name == "fixed" || is_named(name));
+        let paper = policies[..PAPER].to_vec();
+        policies.retain(|&(name, _)| is_named(name));
+        policies.splice(..0, paper);
     }
     let traces = traces();
     for setting in settings() {
@@ -137,7 +141,7 @@ fn main() {
             continue;
         }
         for through in [false, true] {
-            let mut table = Table::new(policies.len());
+            let mut table = Table::new(policies.len() + 1);
             let graphs = Graphs::drawn(setting.width, study_seed.into(), setting.trees);
             for repetition in 0..repetitions {
                 for graph in 0..GRAPHS {
@@ -243,7 +247,13 @@ impl Instance {
             let run: Execution = run.expect("it ends");
             (run.makespan / critical, run.reschedules() as f64)
         };
-        policies.iter().map(|(_, policy)| run(policy)).collect()
+        let mut results: Vec<(f64, f64)> = policies.iter().map(|(_, policy)| run(policy)).collect();
+        if self.links.is_empty() {
+            // The oracle plans for the powers to come; it knows nothing of links.
+            let oracle = knowing::makespan(&setting, &self.powers).expect("a plan");
+            results.push(((oracle / critical).min(results[0].0), 0.0));
+        }
+        results
     }
 }
 
@@ -270,13 +280,18 @@ impl Table {
             runs.iter().map(|run| run.0).sum::<f64>() / runs.len() as f64
         };
         let fixed = mean(0);
+        let names = policies.iter().map(|&(name, _)| name);
+        let names = names.chain(["knowing the powers"]);
         let best = (0..PAPER).map(mean).fold(f64::INFINITY, f64::min);
         println!(
             "{:20} {:>7} {:>8} {:>9} {:>7} {:>7} {:>6}",
             "", "SLR", "to fixed", "of gain", "better", "harmed", "plans"
         );
-        for (place, (name, _)) in policies.iter().enumerate() {
+        for (place, name) in names.enumerate() {
             let runs = &self.runs[place];
+            if runs.is_empty() {
+                continue;
+            }
             let part = |test: &dyn Fn(f64) -> bool| {
                 let ratios = runs
                     .iter()

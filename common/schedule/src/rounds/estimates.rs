@@ -31,6 +31,8 @@ pub(super) struct Estimates<'a> {
     since: Vec<f64>,
     /// By edge: its way through controllers; none in direct mode.
     ways: Vec<Way>,
+    /// True if links are known to be slower or faster than the platform says.
+    has_other_links: bool,
     /// By task: its time on the machine that is known to be best for it (rule A3); for tasks that are
     /// on no machine.
     shortest: Vec<f64>,
@@ -95,6 +97,10 @@ impl<'a> Estimates<'a> {
             slot: progress.slot.clone(),
             since: progress.since.clone(),
             ways: setting.ways(&progress.controllers, &progress.links),
+            has_other_links: progress
+                .links
+                .iter()
+                .any(|&links| links.to_bits() != 1f64.to_bits()),
             shortest: Vec::new(),
             free: Vec::with_capacity(setting.n_slots()),
             prev: vec![NONE; n_links],
@@ -239,12 +245,23 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// The time at which the first task of a cluster would start on a slot: all that is before it in the order
-    /// is placed, so nothing of the cluster can change it.
-    pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32) -> f64 {
+    /// The time at which the first task of a cluster has its data on a machine: all that is before it
+    /// in the order is placed, so nothing of the cluster can change it.
+    pub(super) fn data_of_first(&self, task: u32, host: u32) -> f64 {
+        let since = self.since_on(task, host);
+        let preds = self.setting.problem().dag().predecessors(task);
+        let arrivals = preds.map(|(pred, edge)| {
+            let left = self.eft[pred as usize].max(since);
+            left + self.transfer(edge, self.host[pred as usize], host)
+        });
+        arrivals.fold(self.progress.now, f64::max)
+    }
+
+    /// The time at which it would start on a slot of that machine.
+    pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32, data: f64) -> f64 {
         let rank = self.setting.rank[task as usize];
         let first = first_slot(self.setting, task, host, slot);
-        let mut start = self.progress.now;
+        let mut start = data;
         for (_, slot) in self.setting.links(task).zip(first..) {
             let list = self.setting.list(host, slot);
             let free = match self.place_in(list, rank).checked_sub(1) {
@@ -252,11 +269,6 @@ impl<'a> Estimates<'a> {
                 None => self.free[list],
             };
             start = start.max(free);
-        }
-        for (pred, edge) in self.setting.problem().dag().predecessors(task) {
-            let transfer = self.transfer(edge, self.host[pred as usize], host);
-            let left = self.eft[pred as usize].max(self.since_on(task, host));
-            start = start.max(left + transfer);
         }
         start
     }
@@ -460,13 +472,20 @@ impl<'a> Estimates<'a> {
     }
 
     fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
-        let hop = |from: u32, to: u32| {
-            let problem = self.setting.problem();
-            hop_seconds(problem, edge, [from, to], &self.progress.links)
-        };
         match self.ways.get(edge as usize) {
-            None => hop(from, to),
-            Some(way) => hop(from, way.first) + way.seconds + hop(way.last, to),
+            None => self.hop(edge, from, to),
+            Some(way) => {
+                self.hop(edge, from, way.first) + way.seconds + self.hop(edge, way.last, to)
+            }
+        }
+    }
+
+    #[inline]
+    fn hop(&self, edge: u32, from: u32, to: u32) -> f64 {
+        let problem = self.setting.problem();
+        match self.has_other_links {
+            false => problem.transfer(edge, from, to),
+            true => hop_seconds(problem, edge, [from, to], &self.progress.links),
         }
     }
 

@@ -51,7 +51,7 @@ impl Rounds {
                 movable: self.movable_of(host),
                 gain_least,
             });
-            let restarts = self.restarts();
+            let restarts = self.restarts(is_of_many);
             if movable.is_empty() && restarts.is_none() {
                 continue;
             }
@@ -114,7 +114,7 @@ impl Rounds {
 
     /// The tasks that run and may be stopped, if there are any: those that run on for longer, by what
     /// is believed of them, than they take on the best machine.
-    fn restarts(&self) -> Option<Restart> {
+    fn restarts(&self, is_of_many: bool) -> Option<Restart> {
         let restarts = self.policy.restarts?;
         let running = self.machines.iter().flat_map(Machine::running).copied();
         // Ends that are believed of a task hold until it is looked at again.
@@ -132,6 +132,7 @@ impl Rounds {
         });
         (!ranks.is_empty()).then(|| Restart {
             stoppable: stoppable.collect(),
+            alone: is_of_many,
             gain_least: restarts.gain_least,
         })
     }

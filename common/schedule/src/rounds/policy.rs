@@ -13,7 +13,7 @@ pub const MOVABLE_MAX: usize = 500;
 /// The questions in the expected length of a process while more than [`MOVABLE_MAX`] activities wait, so that the
 /// tasks of each machine are planned by themselves: for ten thousand activities on 64 machines they
 /// take two seconds together.
-pub const QUESTIONS_MAX: u32 = 250;
+pub const QUESTIONS_MAX: u32 = 200;
 /// Our own rule of moving overdue activities: one that has taken twice as long as expected takes as
 /// long again. A second move of it is the last one; more of them gain nothing in any study.
 pub const RESTARTS: Restarts = Restarts {

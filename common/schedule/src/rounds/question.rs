@@ -44,6 +44,8 @@ pub struct Restart {
     /// The tasks, in order, with the times before which nobody believes that they end; all of them
     /// run.
     pub stoppable: Vec<(u32, f64)>,
+    /// True if nothing that waits moves along with them, because too many tasks wait.
+    pub alone: bool,
     /// The least part of the makespan that stopping them has to save beyond not doing so.
     pub gain_least: f64,
 }
@@ -81,7 +83,7 @@ impl Question {
         };
         let staying_after = self.overdue_makespan(setting, Some(&staying));
         let before = self.overdue_makespan(setting, None);
-        let restarting = self.with_restarts(setting, before);
+        let restarting = self.with_restarts(setting, restarts.alone, before);
         let to_beat = before.min(staying_after);
         let is_better = less(restarting.after, (1.0 - restarts.gain_least) * to_beat);
         match is_better && restarting.stranded.is_empty() {
@@ -113,12 +115,15 @@ impl Question {
     }
 
     /// Plans with the tasks that may be stopped as if they had not started, on other machines.
-    fn with_restarts(&self, setting: &Setting, before: f64) -> Answer {
+    fn with_restarts(&self, setting: &Setting, alone: bool, before: f64) -> Answer {
         let mut progress = self.progress.clone();
         for &(task, _) in self.stoppable() {
             progress.phase[task as usize] = Phase::Waiting;
         }
-        self.wide_or_narrow(setting, &progress, before)
+        match alone {
+            true => self.plan(setting, &progress, &[], before),
+            false => self.wide_or_narrow(setting, &progress, before),
+        }
     }
 
     /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
@@ -263,30 +268,41 @@ fn best_place(
     estimates.settle(targets.until);
     // The least cost of a place: the path without gaps, and the time after it. The promising places
     // come first, and most others are not tried.
-    let mut promising: Vec<(f64, usize, f64)> = Vec::with_capacity(places.len());
+    let mut promising: Vec<Promise> = Vec::with_capacity(places.len());
     let mut host_before = None;
-    let mut rest = 0.0;
+    let (mut rest, mut after, mut data) = (0.0, 0.0, 0.0);
     for (number, &(host, slot)) in places.iter().enumerate() {
         if host_before.replace(host) != Some(host) {
             let durations = cluster.iter();
             let path: f64 = durations
                 .map(|&task| estimates.progress.duration(setting, task, host))
                 .sum();
-            rest = path + targets.after(estimates, host);
+            after = targets.after(estimates, host);
+            data = estimates.data_of_first(head, host);
+            rest = path + after;
         }
-        let start = estimates.start_of_first(head, host, slot);
-        promising.push((start + rest, number, start));
+        let start = estimates.start_of_first(head, host, slot, data);
+        promising.push(Promise {
+            least: start + rest,
+            number,
+            start,
+            after,
+        });
     }
-    promising.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    promising.sort_unstable_by(|one, other| {
+        let least = one.least.total_cmp(&other.least);
+        least.then(one.number.cmp(&other.number))
+    });
     let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
     let mut limit = f64::INFINITY;
     let mut judged: Vec<(usize, f64, f64)> = Vec::new();
-    for &(least, number, start) in &promising {
-        if least > limit {
+    for promise in &promising {
+        if promise.least > limit {
             break;
         }
+        let number = promise.number;
         let (host, slot) = places[number];
-        let least = estimates.end_at_least(cluster, host, start) + targets.after(estimates, host);
+        let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
         if least > limit {
             continue;
         }
@@ -308,6 +324,18 @@ fn best_place(
         }
     });
     best.map(|(number, ..)| places[number])
+}
+
+/// The least cost of a place for a cluster.
+struct Promise {
+    /// The path without gaps, and the time after it.
+    least: f64,
+    /// The number of the place.
+    number: usize,
+    /// The time at which the first task starts.
+    start: f64,
+    /// The longest way from the end of the cluster to the end of the process, at least.
+    after: f64,
 }
 
 /// The successors of a cluster, whose start says how good a place is.
