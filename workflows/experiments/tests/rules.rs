@@ -1,4 +1,8 @@
 //! Rules of our own policy that are for a kind of load each gain under it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose instances are known to be sound"
+)]
 
 use std::sync::Arc;
 

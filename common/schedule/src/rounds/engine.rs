@@ -91,7 +91,7 @@ pub enum Command {
     /// A machine was judged.
     Judged(Judgement),
     /// Plan, and tell the result.
-    Plan(Question),
+    Plan(Box<Question>),
     /// Plans came into force, or did not.
     Replanned {
         /// The machine whose judgement asked for it.

@@ -72,7 +72,7 @@ impl Rounds {
                 awaited: BTreeSet::new(),
                 on_the_way: BTreeSet::new(),
             });
-            commands.push(Command::Plan(question));
+            commands.push(Command::Plan(Box::new(question)));
         }
     }
 

@@ -22,7 +22,7 @@ pub const RESTARTS: Restarts = Restarts {
     times_max: 2,
 };
 /// The part by which links have to differ from those that were planned with in our own rule: a third of
-/// the bandwidth, or three times as much. Smaller differences gain no more, and harm more often.
+/// the bandwidth, or three times as much. Smaller differences gain little more, and harm more often.
 pub const LINK_CHANGE: f64 = 2.0;
 /// The part of the expected time by which a round may be late in the paper's example.
 pub const THRESHOLD: f64 = 0.1;

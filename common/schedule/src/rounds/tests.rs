@@ -65,7 +65,7 @@ impl World {
                 }
                 Command::Retract { tasks, .. } => self.retractions.extend(tasks),
                 Command::Stop { tasks, .. } => self.stops.extend(tasks),
-                Command::Plan(question) => self.questions.push(question),
+                Command::Plan(question) => self.questions.push(*question),
                 Command::Judged(judgement) => assert!(judgement.factor > 0.0),
                 Command::Replanned { .. } | Command::WakeAt(_) => {}
             }
@@ -473,7 +473,7 @@ fn a_task_that_starts_before_it_is_retracted_stays() {
 /// The question among commands.
 fn question(commands: &[Command]) -> Option<Question> {
     commands.iter().find_map(|command| match command {
-        Command::Plan(question) => Some(question.clone()),
+        Command::Plan(question) => Some((**question).clone()),
         Command::Send { .. }
         | Command::SendAhead { .. }
         | Command::Retract { .. }
