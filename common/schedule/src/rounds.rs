@@ -12,6 +12,7 @@
 mod engine;
 mod estimates;
 mod judging;
+mod links;
 mod machine;
 mod moving;
 mod policy;
@@ -23,11 +24,11 @@ mod sizes;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
 pub use policy::{
-    FACTOR_MAX, Learning, MOVABLE_MAX, Policy, PolicyError, QUESTIONS_MAX, REWARD, ROUNDS_MAX,
-    Scope, Sizing, THRESHOLD,
+    FACTOR_MAX, LINK_CHANGE, Learning, MOVABLE_MAX, Margin, Policy, PolicyError, QUESTIONS_MAX,
+    RESTARTS, REWARD, ROUNDS_MAX, Restarts, Scope, Sizing, THRESHOLD,
 };
 pub use progress::{Phase, Progress};
-pub use question::{Answer, Narrower, Question};
+pub use question::{Answer, Narrower, Question, Restart};
 pub use setting::{Messages, Setting};
 pub use shown::{Shown, mean_factor, variances_ratio};
 

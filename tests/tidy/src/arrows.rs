@@ -62,7 +62,8 @@ const TABLE: &[Row] = &[
     row("common", "machine", &[&["model"]], &[]),
     row("common", "expression", &[&["model"]], &[]),
     row("common", "wire", &[&["model"]], &[]),
-    row("common", "schedule", &[&["model"]], &[]),
+    // Rounds forecast the performance of machines.
+    row("common", "schedule", &[&["model", "forecast"]], &[]),
     row("common", "forecast", &[], &[]),
     row("common", "history", &[&["model"]], &[]),
     row("common", "journal", &[&["model"]], &[]),

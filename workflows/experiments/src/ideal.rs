@@ -69,6 +69,15 @@ pub enum Event {
         /// The tasks with their new machines.
         clusters: Vec<Cluster>,
     },
+    /// A task was stopped while it ran, to start again elsewhere.
+    Stop {
+        /// When.
+        time: f64,
+        /// The machine that it ran on.
+        host: u32,
+        /// The task, by position.
+        task: u32,
+    },
     /// Tasks were planned again, and the old plan stayed because the other one did not pay.
     Declined {
         /// When.
@@ -137,9 +146,56 @@ impl Execution {
     pub fn reschedules(&self) -> usize {
         let kept = |event: &&Event| match event {
             Event::Reschedule { .. } => true,
-            Event::Send { .. } | Event::Loss { .. } | Event::Declined { .. } => false,
+            Event::Send { .. }
+            | Event::Loss { .. }
+            | Event::Stop { .. }
+            | Event::Declined { .. } => false,
         };
         self.events.iter().filter(kept).count()
+    }
+}
+
+/// The conditions of an execution, which no plan knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions<'a> {
+    /// The power that tasks get.
+    pub powers: &'a Powers,
+    /// By machine: the factor of its nominal power that it has itself; what tasks get less than
+    /// that, others take. It says which CPU times tasks have. Where it is empty nobody tells of these.
+    pub speeds: &'a [f64],
+    /// By machine: the bandwidth of its links as a factor of that of the platform. A transfer is as
+    /// fast as the slower of both ends. Where it is empty all are 1, and nobody tells of transfers.
+    pub links: &'a [f64],
+}
+
+impl<'a> Conditions<'a> {
+    /// Powers alone.
+    pub fn of(powers: &'a Powers) -> Conditions<'a> {
+        Conditions {
+            powers,
+            speeds: &[],
+            links: &[],
+        }
+    }
+
+    /// The first reason why these are not the conditions of so many tasks and machines.
+    pub fn check(&self, tasks: usize, machines: usize) -> Result<(), PowerError> {
+        self.powers.check(tasks, machines)?;
+        for (what, factors) in [("speeds", self.speeds), ("links", self.links)] {
+            if !factors.is_empty() && factors.len() != machines {
+                return Err(PowerError::Count {
+                    what,
+                    given: factors.len(),
+                    count: machines,
+                });
+            }
+            let bad = |factor: &f64| !(factor.is_finite() && *factor > 0.0);
+            if let Some(place) = factors.iter().position(bad) {
+                let factor = factors[place];
+                return Err(PowerError::Factor { place, factor });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -156,18 +212,28 @@ pub fn execute(
     execute_setting(&Arc::new(setting), policy, powers, horizon)
 }
 
-/// Runs a problem from its first plan.
+/// Runs a problem from its first plan on machines of some powers.
 pub fn execute_setting(
     setting: &Arc<Setting>,
     policy: &Policy,
     powers: &Powers,
     horizon: f64,
 ) -> Result<Execution, Failure> {
+    execute_under(setting, policy, &Conditions::of(powers), horizon)
+}
+
+/// Runs a problem from its first plan.
+pub fn execute_under(
+    setting: &Arc<Setting>,
+    policy: &Policy,
+    conditions: &Conditions<'_>,
+    horizon: f64,
+) -> Result<Execution, Failure> {
     policy.check()?;
     let problem = setting.problem();
-    powers.check(problem.dag().n_tasks(), problem.hosts().len())?;
+    conditions.check(problem.dag().n_tasks(), problem.hosts().len())?;
     if !(horizon.is_finite() && horizon > 0.0) {
         return Err(Failure::Horizon(horizon));
     }
-    executor::run(setting, policy, powers, horizon)
+    executor::run(setting, policy, conditions, horizon)
 }

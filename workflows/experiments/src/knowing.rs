@@ -18,7 +18,7 @@ const PLANS: usize = 3;
 const FACTOR_LEAST: f64 = 1e-3;
 
 /// The makespan of the plan, or of the best one of some.
-pub(crate) fn makespan(planned: &Setting, powers: &Powers) -> Result<f64, InstanceError> {
+pub fn makespan(planned: &Setting, powers: &Powers) -> Result<f64, InstanceError> {
     match powers {
         Powers::PerTask(rows) => {
             let knowing = again(planned, |task, host| rows[task as usize][host as usize])?;

@@ -13,7 +13,7 @@ pub mod figures;
 pub mod graphs;
 pub mod ideal;
 pub mod instance;
-mod knowing;
+pub mod knowing;
 pub mod loads;
 pub mod plot;
 pub mod published;

@@ -23,12 +23,29 @@ pub enum Load {
     /// Each machine is shared with others as Dobber's of PlanetLab were: levels for hundreds of
     /// jobs, bursts, noise and peaks ([`forecast::generator`]).
     TimeShared,
+    /// Each machine has all of its power for a time, and then a twentieth of it for a time, as one
+    /// that swaps memory or whose clock is throttled does; both times are exponential.
+    Stalling,
+    /// A fifth of the machines are slower than they are said to be, by 30 to 90 %, and all are free and
+    /// busy in turn as with [`Load::OnOff`].
+    Mixed,
+    /// The links of a fifth of the machines have 5 to 50 % of their bandwidth; all powers are nominal.
+    SlowLinks,
 }
 
 /// The mean time that a machine of [`Load::OnOff`] stays free or busy, in time units.
 pub const HOLDING_MEAN: f64 = 3_000.0;
 /// The power that a busy machine has left: that of a processor which one more program shares.
 pub const BUSY: f64 = 0.5;
+/// The mean time that a machine of [`Load::Stalling`] works, in time units: the longest graphs take so long
+/// or less, and a machine in some stalls during a run.
+pub const WORKING_MEAN: f64 = 12_000.0;
+/// The mean time that it stalls, in time units: several activities.
+pub const STALLED_MEAN: f64 = 6_000.0;
+/// The power that it has left meanwhile.
+pub const STALLED: f64 = 0.05;
+/// The part of the machines that are slow themselves, or whose links are.
+const SLOW: f64 = 0.2;
 /// Loads that change are drawn until here, in time units; the last one holds from then on. The
 /// largest graph takes 90,000 on one machine of full power.
 const DRAWN_UNTIL: f64 = 400_000.0;
@@ -78,9 +95,22 @@ impl Load {
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
             Load::OnOff => {
-                let machines = (0..n_machines).map(|_| on_off(&mut random));
+                let parts = [(1.0, HOLDING_MEAN), (BUSY, HOLDING_MEAN)];
+                let machines = (0..n_machines).map(|_| in_turn(&mut random, parts));
                 Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
             }
+            Load::Stalling => {
+                let parts = [(1.0, WORKING_MEAN), (STALLED, STALLED_MEAN)];
+                let machines = (0..n_machines).map(|_| in_turn(&mut random, parts));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::Mixed => {
+                let parts = [(1.0, HOLDING_MEAN), (BUSY, HOLDING_MEAN)];
+                let speeds = self.speeds(n_machines, seed).into_iter();
+                let machines = speeds.map(|speed| in_turn(&mut random, parts)?.scaled(speed));
+                Ok(Powers::Steps(machines.collect::<Result<_, _>>()?))
+            }
+            Load::SlowLinks => Ok(Powers::nominal(n_machines)),
             Load::TimeShared => {
                 let mut random = forecast::Random::new(seed);
                 let machines = (0..n_machines).map(|_| time_shared(&mut random));
@@ -88,6 +118,51 @@ impl Load {
             }
         }
     }
+}
+
+impl Load {
+    /// By machine: the factor of the nominal power that it has itself; others take the rest of what
+    /// tasks do not get.
+    pub fn speeds(self, n_machines: usize, seed: u64) -> Vec<f64> {
+        match self {
+            Load::Mixed => slow(n_machines, seed, (0.1, 0.7)),
+            Load::Lasting
+            | Load::Spread
+            | Load::Planetlab
+            | Load::Independent
+            | Load::OnOff
+            | Load::TimeShared
+            | Load::Stalling
+            | Load::SlowLinks => vec![1.0; n_machines],
+        }
+    }
+
+    /// By machine: the bandwidth of its links as a factor of that of the platform; nothing where all
+    /// are as fast as that.
+    pub fn links(self, n_machines: usize, seed: u64) -> Vec<f64> {
+        match self {
+            Load::SlowLinks => slow(n_machines, seed, (0.05, 0.5)),
+            Load::Lasting
+            | Load::Spread
+            | Load::Planetlab
+            | Load::Independent
+            | Load::OnOff
+            | Load::TimeShared
+            | Load::Stalling
+            | Load::Mixed => Vec::new(),
+        }
+    }
+}
+
+/// Factors of which a fifth is drawn between two numbers, and the others are 1.
+fn slow(n_machines: usize, seed: u64, (least, most): (f64, f64)) -> Vec<f64> {
+    // Other numbers than those that the powers of the same seed are drawn from.
+    let mut random = Random::new(!seed);
+    let factors = (0..n_machines).map(|_| {
+        let (hit, factor) = (random.unit() < SLOW, between(&mut random, least, most));
+        if hit { factor } else { 1.0 }
+    });
+    factors.collect()
 }
 
 /// Each machine loses a part of its power with some probability, and each task another part.
@@ -125,14 +200,20 @@ fn measured(random: &mut Random, traces: &Traces) -> Result<Steps, PowerError> {
     }))
 }
 
-fn on_off(random: &mut Random) -> Result<Steps, PowerError> {
-    let mut is_busy = random.unit() < 0.5;
+/// Two factors in turn, each with the mean of the exponential times that it holds for; at the
+/// beginning each as likely as it is later.
+fn in_turn(
+    random: &mut Random,
+    [(up, up_mean), (down, down_mean)]: [(f64, f64); 2],
+) -> Result<Steps, PowerError> {
+    let mut is_down = random.unit() < down_mean / (up_mean + down_mean);
     let (mut steps, mut now) = (Vec::new(), 0.0);
     while now < DRAWN_UNTIL {
-        steps.push((now, if is_busy { BUSY } else { 1.0 }));
-        is_busy = !is_busy;
+        steps.push((now, if is_down { down } else { up }));
+        is_down = !is_down;
+        let mean = if is_down { up_mean } else { down_mean };
         // One time unit at least, so that times ascend.
-        now += (-HOLDING_MEAN * (1.0 - random.unit()).ln()).max(1.0);
+        now += (-mean * (1.0 - random.unit()).ln()).max(1.0);
     }
     Steps::new(steps)
 }

@@ -57,7 +57,7 @@ fn questions(execution: &Execution) -> (usize, f64) {
     let until = starts[TASKS as usize - MOVABLE_MAX - 1];
     let asked = execution.events.iter().filter(|event| match event {
         Event::Reschedule { time, .. } | Event::Declined { time, .. } => *time < until,
-        Event::Send { .. } | Event::Loss { .. } => false,
+        Event::Send { .. } | Event::Loss { .. } | Event::Stop { .. } => false,
     });
     (asked.count(), until)
 }

@@ -1,11 +1,15 @@
 //! Properties of every execution, whatever the graph, the machines, their powers and the policy.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use experiments::ideal::{Execution, Failure, Powers, Steps, Why, execute};
+use experiments::ideal::{
+    Conditions, Execution, Failure, Powers, Steps, Why, execute, execute_under,
+};
+use forecast::Method;
 use model::{Bytes, GroupId, Network, NetworkLink, Platform, Resource, ResourceId};
 use proptest::prelude::*;
-use schedule::rounds::{Learning, Messages, Policy, Scope, Sizing};
+use schedule::rounds::{Learning, Margin, Messages, Policy, Restarts, Scope, Setting, Sizing};
 use schedule::{Dag, Placing, Problem, Task, Tree};
 
 /// Far beyond the end of any process here that ends.
@@ -63,20 +67,45 @@ fn policies() -> impl Strategy<Value = Policy> {
         (0u32..4).prop_map(|k| Learning::Damped {
             mean_weights: f64::from(k)
         }),
+        (0u32..4).prop_map(|k| Learning::Fitted {
+            mean_weights: f64::from(k)
+        }),
+        (0u32..4, any::<bool>()).prop_map(|(k, careful)| Learning::Forecast {
+            method: Method::Es,
+            mean_weights: f64::from(k),
+            margin: if careful {
+                Margin::NineInTen
+            } else {
+                Margin::None
+            },
+        }),
     ];
     let scope = prop_oneof![Just(Scope::Machine), Just(Scope::All)];
     let gain = prop::option::of((0u32..3).prop_map(|parts| f64::from(parts) / 50.0));
     let questions = prop::option::of(1u32..400);
+    let restarts = (0u32..4, 0u32..3, 0u32..4).prop_map(|(overrun, gain, times_max)| Restarts {
+        overrun: f64::from(overrun) / 2.0,
+        gain_least: f64::from(gain) / 20.0,
+        times_max,
+    });
+    let restarts = prop::option::of(restarts);
     (
         sizing,
         learning,
         scope,
         (gain.clone(), gain, questions),
         0u32..3,
-        any::<bool>(),
+        (any::<bool>(), restarts, prop::option::of(0u32..3)),
     )
         .prop_map(
-            |(sizing, learning, scope, bounds, threshold, judges_overdue)| {
+            |(
+                sizing,
+                learning,
+                scope,
+                bounds,
+                threshold,
+                (judges_overdue, restarts, link_change),
+            )| {
                 let (gain_least, wider_gain_least, questions_max) = bounds;
                 Policy {
                     sizing,
@@ -87,6 +116,9 @@ fn policies() -> impl Strategy<Value = Policy> {
                     wider_gain_least,
                     questions_max,
                     judges_overdue,
+                    restarts,
+                    splits_cpu: true,
+                    link_change_least: link_change.map(f64::from),
                 }
             },
         )
@@ -210,6 +242,27 @@ proptest! {
         is_valid(&case, &execution)?;
         let steps = (0..case.n_hosts()).map(|host| case.steps(host, 0.1));
         let execution = case.run(&Powers::Steps(steps.collect())).unwrap();
+        is_valid(&case, &execution)?;
+    }
+
+    #[test]
+    fn executions_with_slow_links_and_told_cpu_times_are_valid(case in cases()) {
+        let factors = |place: usize| {
+            let draws = case.draws.iter().take(case.n_hosts());
+            let draws = draws.map(move |draws| draws[place % draws.len()] % 9 + 2);
+            draws.map(|tenths| f64::from(tenths) / 10.0).collect::<Vec<f64>>()
+        };
+        let steps = (0..case.n_hosts()).map(|host| case.steps(host, 0.1));
+        // None faster than said, so that data never comes before it can.
+        let links: Vec<f64> = factors(0).into_iter().map(|factor| factor.min(1.0)).collect();
+        let conditions = Conditions {
+            powers: &Powers::Steps(steps.collect()),
+            speeds: &factors(1),
+            links: &links,
+        };
+        let setting = Setting::new(case.problem.clone(), case.messages.clone()).unwrap();
+        let setting = Arc::new(setting);
+        let execution = execute_under(&setting, &case.policy, &conditions, HORIZON).unwrap();
         is_valid(&case, &execution)?;
     }
 

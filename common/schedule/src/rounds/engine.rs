@@ -22,8 +22,26 @@ pub enum Observation {
     /// A task that was to be retracted has not started, and will not. Whoever drives the rounds keeps
     /// to himself what comes late about an attempt that is over.
     Retracted(u32),
+    /// A task that was to be stopped runs no more. It has not ended, and what it did is lost.
+    Stopped(u32),
     /// A machine has vanished with all that ran on it. Files of ended tasks can still be read.
     Gone(u32),
+    /// A task that ends now has used so many seconds of CPU time on each of its cores.
+    Used {
+        /// The task, which is told to have ended next.
+        task: u32,
+        /// The seconds.
+        cpu: f64,
+    },
+    /// The data of an edge has gone from one machine to another.
+    Transferred {
+        /// The edge.
+        edge: u32,
+        /// The machines, from and to.
+        hosts: [u32; 2],
+        /// The seconds that it took.
+        seconds: f64,
+    },
     /// Somebody else has found the power of a machine.
     Power {
         /// The machine.
@@ -63,10 +81,17 @@ pub enum Command {
         /// The tasks, in order.
         tasks: Vec<u32>,
     },
+    /// Stop tasks that run, unless they end before. They start again elsewhere.
+    Stop {
+        /// The machine.
+        host: u32,
+        /// The tasks, in order.
+        tasks: Vec<u32>,
+    },
     /// A machine was judged.
     Judged(Judgement),
     /// Plan, and tell the result.
-    Plan(Question),
+    Plan(Box<Question>),
     /// Plans came into force, or did not.
     Replanned {
         /// The machine whose judgement asked for it.
@@ -108,6 +133,13 @@ pub struct Rounds {
     pub(super) expected: Vec<f64>,
     /// By task: when it is judged if it still runs then.
     pub(super) overdue_at: Vec<f64>,
+    /// By task: the time before which nobody believes that it ends, because it is overdue; 0 if it
+    /// is not, or cannot be stopped.
+    pub(super) ends_after: Vec<f64>,
+    /// By task: how often it was stopped.
+    pub(super) n_stops: Vec<u32>,
+    /// The newest task that told of its CPU time, with its seconds.
+    pub(super) cpu: Option<(u32, f64)>,
     pub(super) n_questions: u64,
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
@@ -130,10 +162,13 @@ impl Rounds {
         let mut rounds = Rounds {
             expected: vec![0.0; n_tasks],
             overdue_at: vec![f64::INFINITY; n_tasks],
+            ends_after: vec![0.0; n_tasks],
+            n_stops: vec![0; n_tasks],
             machines: machines.collect(),
             setting,
             policy,
             progress,
+            cpu: None,
             n_questions: 0,
             open: None,
             pending: BTreeSet::new(),
@@ -166,6 +201,7 @@ impl Rounds {
             Observation::Started(task) => self.started(task, &mut commands),
             Observation::Finished(task) => self.finished(task, &mut commands),
             Observation::Retracted(task) => self.retracted(task, &mut commands),
+            Observation::Stopped(task) => self.stopped(task, &mut commands),
             Observation::Gone(host) => self.gone(host, &mut commands),
             Observation::Power { host, factor } => {
                 if let Some(known) = self.progress.factor.get_mut(host as usize)
@@ -174,6 +210,12 @@ impl Rounds {
                     *known = factor;
                 }
             }
+            Observation::Used { task, cpu } => self.used(task, cpu),
+            Observation::Transferred {
+                edge,
+                hosts,
+                seconds,
+            } => self.transferred(edge, hosts, seconds, &mut commands),
             Observation::Planned(answer) => self.planned(answer, &mut commands),
             Observation::Due => self.due(&mut commands),
         }
@@ -229,7 +271,8 @@ impl Rounds {
         machine.has_ended(task, slots.clone());
         machine.expected += self.expected[task as usize];
         machine.real += now - start;
-        machine.shown.ended(nominal, now - start);
+        self.learn(task, nominal, now - start);
+        let machine = &self.machines[host as usize];
         let mut slots = machine.queues()[slots].iter();
         let ends_round = match self.policy.sizing {
             Sizing::Whole => false,
@@ -240,6 +283,15 @@ impl Rounds {
         };
         if ends_round {
             self.end_round(host, commands);
+        }
+        // It may be one that was to be stopped.
+        self.answered(task, commands);
+    }
+
+    /// Keeps the CPU time of a task until it has ended.
+    fn used(&mut self, task: u32, cpu: f64) {
+        if self.policy.splits_cpu && cpu.is_finite() && cpu > 0.0 {
+            self.cpu = Some((task, cpu));
         }
     }
 

@@ -12,7 +12,7 @@
 
 use super::progress::{Phase, Progress};
 use super::question::first_slot;
-use super::setting::{Setting, Way};
+use super::setting::{Setting, Way, hop_seconds};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -31,6 +31,8 @@ pub(super) struct Estimates<'a> {
     since: Vec<f64>,
     /// By edge: its way through controllers; none in direct mode.
     ways: Vec<Way>,
+    /// True if links are known to be slower or faster than the platform says.
+    has_other_links: bool,
     /// By task: its time on the machine that is known to be best for it (rule A3); for tasks that are
     /// on no machine.
     shortest: Vec<f64>,
@@ -70,6 +72,17 @@ impl<'a> Estimates<'a> {
         progress: &'a Progress,
         unplaced: &[u32],
     ) -> Estimates<'a> {
+        Estimates::with_overdue(setting, progress, unplaced, &[])
+    }
+
+    /// The same, where tasks that run end at these times at the soonest, whatever is believed of
+    /// their machines.
+    pub(super) fn with_overdue(
+        setting: &'a Setting,
+        progress: &'a Progress,
+        unplaced: &[u32],
+        overdue: &[(u32, f64)],
+    ) -> Estimates<'a> {
         let problem = setting.problem();
         let n = progress.phase.len();
         let n_links = setting.owner.len();
@@ -83,7 +96,11 @@ impl<'a> Estimates<'a> {
             host: progress.host.clone(),
             slot: progress.slot.clone(),
             since: progress.since.clone(),
-            ways: setting.ways(&progress.controllers),
+            ways: setting.ways(&progress.controllers, &progress.links),
+            has_other_links: progress
+                .links
+                .iter()
+                .any(|&links| links.to_bits() != 1f64.to_bits()),
             shortest: Vec::new(),
             free: Vec::with_capacity(setting.n_slots()),
             prev: vec![NONE; n_links],
@@ -116,8 +133,9 @@ impl<'a> Estimates<'a> {
                 }
                 Phase::Running(start) => {
                     let host = progress.host[task as usize];
-                    let finish = start + progress.duration(setting, task, host);
-                    let finish = finish.max(progress.now);
+                    let least = overdue.iter().find(|&&(other, _)| other == task);
+                    let finish = progress.end_of(setting, task, start);
+                    let finish = finish.max(least.map_or(0.0, |&(_, end)| end));
                     (estimates.est[task as usize], estimates.eft[task as usize]) = (start, finish);
                     for (_, slot) in setting.links(task).zip(progress.slot[task as usize]..) {
                         let free = &mut estimates.free[setting.list(host, slot)];
@@ -157,7 +175,7 @@ impl<'a> Estimates<'a> {
     /// Puts controllers on other machines and counts all times again. O(n + e).
     pub(super) fn with_controllers(&mut self, controllers: &[u32]) {
         self.settle(u32::MAX);
-        self.ways = self.setting.ways(controllers);
+        self.ways = self.setting.ways(controllers, &self.progress.links);
         for &task in &self.setting.order {
             if self.progress.is_waiting(task) {
                 self.count_whole(task);
@@ -227,12 +245,23 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// The time at which the first task of a cluster would start on a slot: all that is before it in the order
-    /// is placed, so nothing of the cluster can change it.
-    pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32) -> f64 {
+    /// The time at which the first task of a cluster has its data on a machine: all that is before it
+    /// in the order is placed, so nothing of the cluster can change it.
+    pub(super) fn data_of_first(&self, task: u32, host: u32) -> f64 {
+        let since = self.since_on(task, host);
+        let preds = self.setting.problem().dag().predecessors(task);
+        let arrivals = preds.map(|(pred, edge)| {
+            let left = self.eft[pred as usize].max(since);
+            left + self.transfer(edge, self.host[pred as usize], host)
+        });
+        arrivals.fold(self.progress.now, f64::max)
+    }
+
+    /// The time at which it would start on a slot of that machine.
+    pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32, data: f64) -> f64 {
         let rank = self.setting.rank[task as usize];
         let first = first_slot(self.setting, task, host, slot);
-        let mut start = self.progress.now;
+        let mut start = data;
         for (_, slot) in self.setting.links(task).zip(first..) {
             let list = self.setting.list(host, slot);
             let free = match self.place_in(list, rank).checked_sub(1) {
@@ -240,11 +269,6 @@ impl<'a> Estimates<'a> {
                 None => self.free[list],
             };
             start = start.max(free);
-        }
-        for (pred, edge) in self.setting.problem().dag().predecessors(task) {
-            let transfer = self.transfer(edge, self.host[pred as usize], host);
-            let left = self.eft[pred as usize].max(self.since_on(task, host));
-            start = start.max(left + transfer);
         }
         start
     }
@@ -448,13 +472,20 @@ impl<'a> Estimates<'a> {
     }
 
     fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
-        let problem = self.setting.problem();
         match self.ways.get(edge as usize) {
-            None => problem.transfer(edge, from, to),
+            None => self.hop(edge, from, to),
             Some(way) => {
-                let up = problem.transfer(edge, from, way.first);
-                up + way.seconds + problem.transfer(edge, way.last, to)
+                self.hop(edge, from, way.first) + way.seconds + self.hop(edge, way.last, to)
             }
+        }
+    }
+
+    #[inline]
+    fn hop(&self, edge: u32, from: u32, to: u32) -> f64 {
+        let problem = self.setting.problem();
+        match self.has_other_links {
+            false => problem.transfer(edge, from, to),
+            true => hop_seconds(problem, edge, [from, to], &self.progress.links),
         }
     }
 

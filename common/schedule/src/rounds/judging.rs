@@ -1,7 +1,10 @@
 //! Judgements: the time that tasks took tells of their machine.
 
+use forecast::{Forecaster, Predictor, Quantity};
+
 use super::engine::{Command, Judgement, Rounds};
-use super::policy::Learning;
+use super::machine::Machine;
+use super::policy::{Learning, Margin};
 use super::progress::Phase;
 use super::shown::{Shown, mean_factor, variances_ratio};
 use crate::order::less;
@@ -44,15 +47,34 @@ impl Rounds {
                 nominal += self.setting.problem().duration(task, host);
                 elapsed += since;
                 // The next look is worth it when the task has taken twice as long.
-                self.overdue_at[task as usize] = start + 2.0 * since;
+                let next = start + 2.0 * since;
+                let next = next.min(self.stoppable_from(task, start));
+                self.overdue_at[task as usize] = next;
             }
-            let weight = self.weight();
+            let weight = self.weight(|machine| &machine.shown);
             let shown = &mut self.machines[host as usize].shown;
             shown.overdue(nominal, elapsed, weight);
             let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
         self.ask(commands);
+    }
+
+    /// Believes that an overdue task, which started at a time, runs on as the policy says, and tells
+    /// when it may be stopped if it may not yet: when it is to run for longer than elsewhere.
+    fn stoppable_from(&mut self, task: u32, start: f64) -> f64 {
+        let Some(restarts) = self.policy.restarts else {
+            return f64::INFINITY;
+        };
+        let expected = self.expected[task as usize];
+        let overrun = self.progress.now - start - expected;
+        self.ends_after[task as usize] = self.progress.now + restarts.overrun * overrun;
+        let shortest = self.setting.shortest[task as usize];
+        let from = start + expected + shortest / restarts.overrun;
+        match less(self.progress.now, from) {
+            true => from,
+            false => f64::INFINITY,
+        }
     }
 
     /// Asks to be woken when the next task is overdue, if that is not what was asked for last.
@@ -97,15 +119,18 @@ impl Rounds {
                 }
             }
             Learning::Damped { .. } => {
-                self.progress.factor[host as usize] = shown.factor(1.0, self.weight());
+                let weight = self.weight(|machine| &machine.shown);
+                self.progress.factor[host as usize] = shown.factor(1.0, weight);
             }
             Learning::Pooled { .. } | Learning::Fitted { .. } => {
-                let weight = self.weight();
-                let mean = mean_factor(self.shown(), weight);
-                let factors = self.progress.factor.iter_mut().zip(&self.machines);
-                for (factor, machine) in factors {
-                    *factor = machine.shown.factor(mean, weight);
-                }
+                let has_cpu = self.machines.iter().any(|machine| machine.speed.is_known());
+                self.progress.factor = match has_cpu {
+                    false => self.believed(|machine| &machine.shown),
+                    true => self.believed_of_both(),
+                };
+            }
+            Learning::Forecast { margin, .. } => {
+                self.progress.factor = self.forecasts(margin);
             }
         }
         Judgement {
@@ -118,8 +143,64 @@ impl Rounds {
         }
     }
 
-    fn shown(&self) -> impl Iterator<Item = &Shown> {
-        self.machines.iter().map(|machine| &machine.shown)
+    /// Takes in the times of a task that has ended on its machine.
+    pub(super) fn learn(&mut self, task: u32, nominal: f64, real: f64) {
+        let machine = &mut self.machines[self.progress.host[task as usize] as usize];
+        machine.shown.ended(nominal, real);
+        if let Some((of, cpu)) = self.cpu.take()
+            && of == task
+        {
+            machine.speed.ended(nominal, cpu);
+            machine.share.ended(cpu, real);
+        }
+        if let Learning::Forecast { method, .. } = self.policy.learning
+            && nominal > 0.0
+        {
+            let new = || Box::new(Forecaster::new(method, Quantity::Runtime));
+            let forecaster = machine.forecaster.get_or_insert_with(new);
+            forecaster.observe(forecast::Observation::Value(real / nominal));
+        }
+    }
+
+    /// By machine: the factor that is believed by evidence of a kind.
+    fn believed(&self, of: impl Fn(&Machine) -> &Shown) -> Vec<f64> {
+        let weight = self.weight(&of);
+        let mean = mean_factor(self.machines.iter().map(&of), weight);
+        let machines = self.machines.iter();
+        machines
+            .map(|machine| of(machine).factor(mean, weight))
+            .collect()
+    }
+
+    /// By machine: the factor of its own power times that of its tasks' share of it.
+    fn believed_of_both(&self) -> Vec<f64> {
+        let speeds = self.believed(|machine| &machine.speed);
+        let shares = self.believed(|machine| &machine.share);
+        let factors = speeds.iter().zip(shares).zip(&self.machines);
+        let factor = |((speed, share), machine): ((&f64, f64), &Machine)| {
+            (speed * share).min(machine.shown.most())
+        };
+        factors.map(factor).collect()
+    }
+
+    /// By machine: the factor that its forecast gives, as far as it is known.
+    fn forecasts(&self, margin: Margin) -> Vec<f64> {
+        let weight = self.weight(|machine| &machine.shown);
+        let mean = mean_factor(self.machines.iter().map(|machine| &machine.shown), weight);
+        let believed_before = weight / self.setting.mean_weight;
+        let factor = |machine: &Machine| {
+            let slowness = machine
+                .forecaster
+                .as_deref()
+                .and_then(|f| forecast(f, margin));
+            let count = machine.shown.n_tasks();
+            let factor = slowness.map(|slowness| {
+                let slownesses = count * slowness + believed_before / mean;
+                (count + believed_before) / slownesses
+            });
+            factor.unwrap_or(mean).min(machine.shown.most())
+        };
+        self.machines.iter().map(factor).collect()
     }
 
     /// Tells of a judgement, and asks for a plan if it is a loss.
@@ -132,13 +213,26 @@ impl Rounds {
         }
     }
 
-    /// The seconds of nominal performance that a machine is given in advance.
-    fn weight(&self) -> f64 {
+    /// The seconds of nominal performance that a machine is given in advance beside evidence of a kind.
+    fn weight(&self, of: impl Fn(&Machine) -> &Shown) -> f64 {
         let mean_weights = match self.policy.learning {
             Learning::LastRound => 0.0,
             Learning::Damped { mean_weights } | Learning::Pooled { mean_weights } => mean_weights,
-            Learning::Fitted { mean_weights } => mean_weights * variances_ratio(self.shown()),
+            Learning::Fitted { mean_weights } | Learning::Forecast { mean_weights, .. } => {
+                mean_weights * variances_ratio(self.machines.iter().map(of))
+            }
         };
         mean_weights * self.setting.mean_weight
     }
+}
+
+/// The forecast of real over nominal time; none before the first task has ended.
+fn forecast(forecaster: &Forecaster, margin: Margin) -> Option<f64> {
+    let value = forecaster.forecast()?.value;
+    Some(match margin {
+        Margin::None => value,
+        Margin::NineInTen => forecaster
+            .quantiles()
+            .map_or(value, |all| all.p90.max(value)),
+    })
 }

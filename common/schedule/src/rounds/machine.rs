@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use forecast::Forecaster;
+
 use super::engine::Judgement;
+use super::links::Links;
 use super::policy::Sizing;
 use super::shown::Shown;
 
@@ -25,6 +28,14 @@ pub(super) struct Machine {
     pub(super) real: f64,
     /// Its power, as tasks that ended here have shown it.
     pub(super) shown: Shown,
+    /// The power that it has itself, and the part of that which tasks get beside others, where CPU
+    /// times are told.
+    pub(super) speed: Shown,
+    pub(super) share: Shown,
+    /// The forecast of real over nominal times, where the policy has one.
+    pub(super) forecaster: Option<Box<Forecaster>>,
+    /// The bandwidth of its links, as transfers have shown it.
+    pub(super) links: Links,
 }
 
 /// The tasks of one slot.
@@ -93,6 +104,12 @@ impl Machine {
         if self.sent.remove(&rank) {
             self.running.insert(task);
         }
+    }
+
+    /// A task that ran was stopped, and waits as if it had not been sent.
+    pub(super) fn was_stopped(&mut self, task: u32, rank: u32, slots: Range<usize>) {
+        self.has_ended(task, slots.clone());
+        self.came(rank, slots);
     }
 
     /// A task has ended.

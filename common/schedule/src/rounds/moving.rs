@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::engine::{Command, Rounds};
 use super::machine::Machine;
 use super::policy::{MOVABLE_MAX, Scope, Sizing};
-use super::question::{Answer, Narrower, Question};
+use super::progress::Phase;
+use super::question::{Answer, Narrower, Question, Restart};
 use crate::order::less;
 
 /// A question that is not settled.
@@ -17,6 +18,8 @@ pub(super) struct Open {
     /// True if the tasks of that machine alone may move, because too many wait.
     is_of_many: bool,
     answer: Option<Answer>,
+    /// Tasks that run and may be stopped.
+    stoppable: Vec<u32>,
     /// Tasks to be retracted before the answer comes into force.
     awaited: BTreeSet<u32>,
     /// Tasks that have left their machine and not come to the next one, so that nobody sends them.
@@ -48,7 +51,8 @@ impl Rounds {
                 movable: self.movable_of(host),
                 gain_least,
             });
-            if movable.is_empty() {
+            let restarts = self.restarts(is_of_many);
+            if movable.is_empty() && restarts.is_none() {
                 continue;
             }
             self.n_questions += 1;
@@ -56,6 +60,7 @@ impl Rounds {
                 number: self.n_questions,
                 movable,
                 narrower,
+                restarts,
                 progress: self.progress.clone(),
             };
             self.open = Some(Open {
@@ -63,10 +68,11 @@ impl Rounds {
                 host,
                 is_of_many,
                 answer: None,
+                stoppable: question.stoppable().iter().map(|&(task, _)| task).collect(),
                 awaited: BTreeSet::new(),
                 on_the_way: BTreeSet::new(),
             });
-            commands.push(Command::Plan(question));
+            commands.push(Command::Plan(Box::new(question)));
         }
     }
 
@@ -104,6 +110,31 @@ impl Rounds {
     pub(super) fn asks_at(&self) -> Option<f64> {
         let waits = self.open.is_none() && !self.pending.is_empty();
         waits.then_some(self.patient_until)
+    }
+
+    /// The tasks that run and may be stopped, if there are any: those that run on for longer, by what
+    /// is believed of them, than they take on the best machine.
+    fn restarts(&self, is_of_many: bool) -> Option<Restart> {
+        let restarts = self.policy.restarts?;
+        let running = self.machines.iter().flat_map(Machine::running).copied();
+        // Ends that are believed of a task hold until it is looked at again.
+        let stoppable = running.filter(|&task| {
+            let left = self.ends_after[task as usize] - self.progress.now;
+            left > 0.0
+                && !less(left, self.setting.shortest[task as usize])
+                && self.n_stops[task as usize] < restarts.times_max
+        });
+        let mut ranks: Vec<u32> = stoppable.map(|task| self.setting.rank(task)).collect();
+        ranks.sort_unstable();
+        let stoppable = ranks.iter().map(|&rank| {
+            let task = self.setting.order[rank as usize];
+            (task, self.ends_after[task as usize])
+        });
+        (!ranks.is_empty()).then(|| Restart {
+            stoppable: stoppable.collect(),
+            alone: is_of_many,
+            gain_least: restarts.gain_least,
+        })
     }
 
     /// True if more tasks wait than are planned together.
@@ -172,12 +203,20 @@ impl Rounds {
             return;
         }
         let mut recalled = vec![Vec::new(); self.machines.len()];
+        let mut stopped = vec![Vec::new(); self.machines.len()];
         for (task, to, _) in answer.moves(&self.setting) {
             let from = self.progress.host[task as usize];
-            if from == to || !self.progress.is_waiting(task) {
+            let rank = self.setting.rank(task);
+            if from == to {
                 continue;
             }
-            let rank = self.setting.rank(task);
+            if !self.progress.is_waiting(task) {
+                if self.progress.is_running(task) && open.stoppable.contains(&task) {
+                    open.awaited.insert(task);
+                    stopped[from as usize].push(rank);
+                }
+                continue;
+            }
             if self.machines[from as usize].sent().contains(&rank) {
                 open.awaited.insert(task);
                 recalled[from as usize].push(rank);
@@ -189,12 +228,20 @@ impl Rounds {
                 }
             }
         }
-        for (host, mut ranks) in (0u32..).zip(recalled) {
+        let in_order = |mut ranks: Vec<u32>| {
             ranks.sort_unstable();
             let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
-            let tasks: Vec<u32> = tasks.collect();
-            if !tasks.is_empty() {
+            tasks.collect::<Vec<u32>>()
+        };
+        for ((host, recalled), stopped) in (0u32..).zip(recalled).zip(stopped) {
+            let (recalled, stopped) = (in_order(recalled), in_order(stopped));
+            if !recalled.is_empty() {
+                let tasks = recalled;
                 commands.push(Command::Retract { host, tasks });
+            }
+            if !stopped.is_empty() {
+                let tasks = stopped;
+                commands.push(Command::Stop { host, tasks });
             }
         }
         open.answer = Some(answer);
@@ -213,6 +260,27 @@ impl Rounds {
             let machine = &mut self.machines[self.progress.host[task as usize] as usize];
             machine.was_retracted(rank, slots.clone());
             machine.left(rank, slots);
+            open.on_the_way.insert(task);
+            self.answered(task, commands);
+        }
+    }
+
+    /// A task that ran waits again, to start elsewhere.
+    pub(super) fn stopped(&mut self, task: u32, commands: &mut Vec<Command>) {
+        let (rank, slots) = match self.knows(task) {
+            true => (self.setting.rank(task), self.slots(task)),
+            false => return,
+        };
+        if let Some(open) = &mut self.open
+            && open.awaited.contains(&task)
+            && self.progress.is_running(task)
+        {
+            let machine = &mut self.machines[self.progress.host[task as usize] as usize];
+            machine.was_stopped(task, rank, slots.clone());
+            machine.left(rank, slots);
+            self.progress.phase[task as usize] = Phase::Waiting;
+            self.ends_after[task as usize] = 0.0;
+            self.n_stops[task as usize] += 1;
             open.on_the_way.insert(task);
             self.answered(task, commands);
         }

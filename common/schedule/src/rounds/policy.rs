@@ -1,5 +1,6 @@
 //! The rules of rescheduling, each of which can be switched by itself.
 
+use forecast::Method;
 use thiserror::Error;
 
 /// The most rounds of a fixed number: beyond that each activity is a round of its own.
@@ -12,7 +13,17 @@ pub const MOVABLE_MAX: usize = 500;
 /// The questions in the expected length of a process while more than [`MOVABLE_MAX`] activities wait, so that the
 /// tasks of each machine are planned by themselves: for ten thousand activities on 64 machines they
 /// take two seconds together.
-pub const QUESTIONS_MAX: u32 = 250;
+pub const QUESTIONS_MAX: u32 = 200;
+/// Our own rule of moving overdue activities: one that has taken twice as long as expected takes as
+/// long again. A second move of it is the last one; more of them gain nothing in any study.
+pub const RESTARTS: Restarts = Restarts {
+    overrun: 1.0,
+    gain_least: 0.1,
+    times_max: 2,
+};
+/// The part by which links have to differ from those that were planned with in our own rule: a third of
+/// the bandwidth, or three times as much. Smaller differences gain little more, and harm more often.
+pub const LINK_CHANGE: f64 = 2.0;
 /// The part of the expected time by which a round may be late in the paper's example.
 pub const THRESHOLD: f64 = 0.1;
 /// The paper's reward factor.
@@ -48,6 +59,28 @@ pub struct Policy {
     /// True if an activity that runs longer than expected by more than the threshold is a loss
     /// before it ends.
     pub judges_overdue: bool,
+    /// Moving overdue activities while they run. Without it what has started stays.
+    pub restarts: Option<Restarts>,
+    /// True if CPU times beside wall times tell a slow machine from one with a competitor: each is
+    /// learned by itself, so that the one is believed sooner than the other where it varies less.
+    /// Nothing changes where nobody tells of CPU times.
+    pub splits_cpu: bool,
+    /// The part by which the links of a machine have to be slower or faster than planned with for
+    /// a new plan. Without it transfers are believed to take what the platform says.
+    pub link_change_least: Option<f64>,
+}
+
+/// The rule of stopping an overdue activity and starting it again, from nothing, on another machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restarts {
+    /// An activity that has run for longer than expected runs on for as long again, times this
+    /// number, at least. Before it ends nobody knows more.
+    pub overrun: f64,
+    /// The least part of the planned makespan that a plan which stops activities has to save beyond
+    /// the best one that stops none.
+    pub gain_least: f64,
+    /// The times that one activity is stopped at most, so that it cannot be moved for ever.
+    pub times_max: u32,
 }
 
 /// The part of its queue that a machine is sent at once.
@@ -85,6 +118,16 @@ pub enum Learning {
         /// The number of mean weights while nothing is known, and where both vary alike.
         mean_weights: f64,
     },
+    /// As [`Learning::Fitted`], but a machine is believed to have its forecast performance rather than
+    /// that over all that has ended there.
+    Forecast {
+        /// The predictor of the real over the nominal time of the next activity.
+        method: Method,
+        /// The number of mean weights while nothing is known, and where both vary alike.
+        mean_weights: f64,
+        /// The quantile that is planned with.
+        margin: Margin,
+    },
     /// As [`Learning::Damped`], but what a machine is given in advance is what all machines together
     /// have shown, and not its nominal power. So a machine that nobody has tried does not look
     /// better than those that were tried while all are loaded.
@@ -92,6 +135,16 @@ pub enum Learning {
         /// The number of mean weights, k.
         mean_weights: f64,
     },
+}
+
+/// The quantile of a forecast that is planned with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Margin {
+    /// None: the forecast itself.
+    None,
+    /// The one that nine in ten activities do not exceed, so that machines whose power varies are
+    /// avoided.
+    NineInTen,
 }
 
 /// The activities that a loss puts back to the planner: at most [`MOVABLE_MAX`] where they are not those
@@ -135,6 +188,9 @@ impl Policy {
             wider_gain_least: None,
             questions_max: None,
             judges_overdue: false,
+            restarts: None,
+            splits_cpu: false,
+            link_change_least: None,
         }
     }
 
@@ -158,7 +214,8 @@ impl Policy {
     /// differ more than tasks do, overdue tasks are judged before they end, all that has not started
     /// may move, and a plan is kept only if it saves 3 %, or 6 % more than moving the slow machine's
     /// alone where it moves others too (section 10.3, and docs/rounds.md for what each of these is
-    /// worth). Of large processes, machines are planned one by one and not too often.
+    /// worth). An overdue activity is stopped and starts again elsewhere where that saves 10 %.
+    /// CPU times and transfers are looked at where somebody tells of them. Of large processes, machines are planned one by one and not too often.
     pub const fn xavantes() -> Policy {
         Policy {
             learning: Learning::Fitted { mean_weights: 3.0 },
@@ -167,6 +224,9 @@ impl Policy {
             wider_gain_least: Some(0.06),
             questions_max: Some(QUESTIONS_MAX),
             judges_overdue: true,
+            restarts: Some(RESTARTS),
+            splits_cpu: true,
+            link_change_least: Some(LINK_CHANGE),
             ..Policy::adaptive()
         }
     }
@@ -186,6 +246,7 @@ impl Policy {
             Learning::LastRound => 0.0,
             Learning::Damped { mean_weights }
             | Learning::Pooled { mean_weights }
+            | Learning::Forecast { mean_weights, .. }
             | Learning::Fitted { mean_weights } => mean_weights,
         };
         for (what, value) in [
@@ -193,6 +254,18 @@ impl Policy {
             ("reward factor", reward),
             ("number of mean weights", mean_weights),
             ("least gain", self.gain_least.unwrap_or(0.0)),
+            (
+                "least change of links",
+                self.link_change_least.unwrap_or(0.0),
+            ),
+            (
+                "part of an overrun that follows",
+                self.restarts.map_or(0.0, |restarts| restarts.overrun),
+            ),
+            (
+                "least gain of a restart",
+                self.restarts.map_or(0.0, |restarts| restarts.gain_least),
+            ),
             (
                 "least gain of a wider plan",
                 self.wider_gain_least.unwrap_or(0.0),

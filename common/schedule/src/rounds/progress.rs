@@ -28,6 +28,9 @@ pub struct Progress {
     pub since: Vec<f64>,
     /// By machine: its known power as a factor of the nominal one.
     pub factor: Vec<f64>,
+    /// By machine: the known bandwidth of its links as a factor of that of the platform; a transfer
+    /// is as fast as the slower of both ends.
+    pub links: Vec<f64>,
     /// By machine: true if it has vanished.
     pub gone: Vec<bool>,
     /// By controller: its machine; none in direct mode.
@@ -46,6 +49,7 @@ impl Progress {
             slot: entries.iter().map(|entry| entry.slot).collect(),
             since: vec![0.0; entries.len()],
             factor: vec![1.0; n_hosts],
+            links: vec![1.0; n_hosts],
             gone: vec![false; n_hosts],
             controllers: setting.controllers().to_vec(),
         }
@@ -57,6 +61,21 @@ impl Progress {
             Phase::Waiting => true,
             Phase::Running(_) | Phase::Ended(_) => false,
         }
+    }
+
+    /// True if a task runs.
+    pub(super) fn is_running(&self, task: u32) -> bool {
+        match self.phase[task as usize] {
+            Phase::Running(_) => true,
+            Phase::Waiting | Phase::Ended(_) => false,
+        }
+    }
+
+    /// The time at which a task that has started at a time ends by what is known.
+    pub(super) fn end_of(&self, setting: &Setting, task: u32, start: f64) -> f64 {
+        let host = self.host[task as usize];
+        let end = start + self.duration(setting, task, host);
+        end.max(self.now)
     }
 
     /// Seconds that a task takes on a machine by the known power; infinity where that is 0.

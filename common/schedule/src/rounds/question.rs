@@ -5,7 +5,7 @@
 //! of time; the rules of choice are the same.
 
 use super::estimates::{Estimates, NONE};
-use super::progress::Progress;
+use super::progress::{Phase, Progress};
 use super::setting::{Messages, Setting};
 use crate::controllers::{Bounds, Tree, places};
 use crate::order::{TOLERANCE, less};
@@ -20,6 +20,8 @@ pub struct Question {
     pub movable: Vec<u32>,
     /// The narrower plan that a plan for all of them is compared with, if it is with any.
     pub narrower: Option<Narrower>,
+    /// Tasks that run and may be stopped to start again elsewhere, if there are any.
+    pub restarts: Option<Restart>,
     /// The facts: tasks that have started, the places of all others, and the known powers of the machines.
     pub progress: Progress,
 }
@@ -32,6 +34,19 @@ pub struct Narrower {
     /// The tasks of the machine that was judged, in order.
     pub movable: Vec<u32>,
     /// The least part of the makespan that moving more has to save beyond moving these.
+    pub gain_least: f64,
+}
+
+/// Overdue tasks, which a plan may stop. What they have done is lost then, so that such a plan is
+/// taken only if it saves enough beyond one that stops none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Restart {
+    /// The tasks, in order, with the times before which nobody believes that they end; all of them
+    /// run.
+    pub stoppable: Vec<(u32, f64)>,
+    /// True if nothing that waits moves along with them, because too many tasks wait.
+    pub alone: bool,
+    /// The least part of the makespan that stopping them has to save beyond not doing so.
     pub gain_least: f64,
 }
 
@@ -58,14 +73,40 @@ impl Question {
     /// long there.
     ///
     /// A narrower plan, where there is one to compare with, is the answer unless the wider one is better
-    /// by enough than that one and than no plan.
+    /// by enough than that one and than no plan. Where overdue tasks may be stopped, such a plan is
+    /// made too, and is the answer if it is better by enough when these tasks run on for long.
     pub fn answer(&self, setting: &Setting) -> Answer {
         let before = Estimates::new(setting, &self.progress, &[]).makespan();
-        let wider = self.plan(setting, &self.movable, before);
+        let staying = self.wide_or_narrow(setting, &self.progress, before);
+        let Some(restarts) = &self.restarts else {
+            return staying;
+        };
+        let staying_after = self.overdue_makespan(setting, Some(&staying));
+        let before = self.overdue_makespan(setting, None);
+        let restarting = self.with_restarts(setting, restarts.alone, before);
+        let to_beat = before.min(staying_after);
+        let is_better = less(restarting.after, (1.0 - restarts.gain_least) * to_beat);
+        match is_better && restarting.stranded.is_empty() {
+            true => restarting,
+            false => staying,
+        }
+    }
+
+    /// The tasks that run and may be stopped, in order.
+    pub(super) fn stoppable(&self) -> &[(u32, f64)] {
+        match &self.restarts {
+            Some(restarts) => &restarts.stoppable,
+            None => &[],
+        }
+    }
+
+    /// The plan for all tasks that may move, or that for fewer of them.
+    fn wide_or_narrow(&self, setting: &Setting, progress: &Progress, before: f64) -> Answer {
+        let wider = self.plan(setting, progress, &self.movable, before);
         let Some(narrower) = &self.narrower else {
             return wider;
         };
-        let narrow = self.plan(setting, &narrower.movable, before);
+        let narrow = self.plan(setting, progress, &narrower.movable, before);
         let to_beat = before.min(narrow.after);
         match less(wider.after, (1.0 - narrower.gain_least) * to_beat) {
             true => wider,
@@ -73,20 +114,59 @@ impl Question {
         }
     }
 
-    /// Plans these tasks, which may move; all others stay where they are.
-    fn plan(&self, setting: &Setting, movable: &[u32], before: f64) -> Answer {
-        let mut estimates = Estimates::new(setting, &self.progress, movable);
-        let mut candidates = Candidates::new(setting, &self.progress);
+    /// Plans with the tasks that may be stopped as if they had not started, on other machines.
+    fn with_restarts(&self, setting: &Setting, alone: bool, before: f64) -> Answer {
+        let mut progress = self.progress.clone();
+        for &(task, _) in self.stoppable() {
+            progress.phase[task as usize] = Phase::Waiting;
+        }
+        match alone {
+            true => self.plan(setting, &progress, &[], before),
+            false => self.wide_or_narrow(setting, &progress, before),
+        }
+    }
+
+    /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
+    /// long as is believed.
+    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>) -> f64 {
+        let mut progress = self.progress.clone();
+        if let Some(answer) = answer {
+            for (task, host, slot) in answer.moves(setting) {
+                let place = task as usize;
+                if progress.host[place] != host {
+                    progress.since[place] = progress.now;
+                }
+                (progress.host[place], progress.slot[place]) = (host, slot);
+            }
+            progress.controllers.clone_from(&answer.controllers);
+        }
+        Estimates::with_overdue(setting, &progress, &[], self.stoppable()).makespan()
+    }
+
+    /// Plans these tasks, which may move, and those that may be stopped if they do not run in this
+    /// progress; all others stay where they are.
+    fn plan(&self, setting: &Setting, progress: &Progress, movable: &[u32], before: f64) -> Answer {
+        let stoppable = self.stoppable().iter().map(|&(task, _)| task);
+        let stopped: Vec<u32> = stoppable
+            .filter(|&task| progress.is_waiting(task))
+            .collect();
+        let mut movable = [movable, &stopped].concat();
+        if !stopped.is_empty() {
+            movable.sort_unstable_by_key(|&task| setting.rank(task));
+        }
+        let mut estimates = Estimates::new(setting, progress, &movable);
+        let mut candidates = Candidates::new(setting, progress);
+        candidates.leaves = self.stoppable();
         let mut answer = Answer {
             number: self.number,
             clusters: Vec::new(),
             stranded: Vec::new(),
-            controllers: self.progress.controllers.clone(),
+            controllers: progress.controllers.clone(),
             before,
             after: before,
         };
         let mut stranded = vec![false; setting.order.len()];
-        for &head in movable {
+        for &head in &movable {
             if estimates.host[head as usize] != NONE || stranded[head as usize] {
                 continue;
             }
@@ -108,10 +188,10 @@ impl Question {
             (setting.messages(), setting.traffic())
         {
             let host = |task: u32| match estimates.host[task as usize] {
-                NONE => self.progress.host[task as usize],
+                NONE => progress.host[task as usize],
                 host => host,
             };
-            let bounds = self.bounds(tree);
+            let bounds = bounds(progress, tree);
             let problem = setting.problem();
             answer.controllers = places(problem, tree, *placing, traffic, host, &bounds);
             estimates.with_controllers(&answer.controllers);
@@ -119,19 +199,18 @@ impl Question {
         answer.after = estimates.makespan();
         answer
     }
+}
 
-    /// Controllers stay with tasks below them that have started, as long as their machine is there.
-    fn bounds(&self, tree: &Tree) -> Bounds {
-        let progress = &self.progress;
-        let tasks = 0..progress.phase.len() as u32;
-        let started = tree.above(tasks.filter(|&task| !progress.is_waiting(task)));
-        let stays = started.iter().zip(&progress.controllers);
-        let stays = stays
-            .map(|(&started, &host)| (started && !progress.gone[host as usize]).then_some(host));
-        Bounds {
-            stays: stays.collect(),
-            gone: progress.gone.clone(),
-        }
+/// Controllers stay with tasks below them that have started, as long as their machine is there.
+fn bounds(progress: &Progress, tree: &Tree) -> Bounds {
+    let tasks = 0..progress.phase.len() as u32;
+    let started = tree.above(tasks.filter(|&task| !progress.is_waiting(task)));
+    let stays = started.iter().zip(&progress.controllers);
+    let stays =
+        stays.map(|(&started, &host)| (started && !progress.gone[host as usize]).then_some(host));
+    Bounds {
+        stays: stays.collect(),
+        gone: progress.gone.clone(),
     }
 }
 
@@ -189,30 +268,41 @@ fn best_place(
     estimates.settle(targets.until);
     // The least cost of a place: the path without gaps, and the time after it. The promising places
     // come first, and most others are not tried.
-    let mut promising: Vec<(f64, usize, f64)> = Vec::with_capacity(places.len());
+    let mut promising: Vec<Promise> = Vec::with_capacity(places.len());
     let mut host_before = None;
-    let mut rest = 0.0;
+    let (mut rest, mut after, mut data) = (0.0, 0.0, 0.0);
     for (number, &(host, slot)) in places.iter().enumerate() {
         if host_before.replace(host) != Some(host) {
             let durations = cluster.iter();
             let path: f64 = durations
                 .map(|&task| estimates.progress.duration(setting, task, host))
                 .sum();
-            rest = path + targets.after(estimates, host);
+            after = targets.after(estimates, host);
+            data = estimates.data_of_first(head, host);
+            rest = path + after;
         }
-        let start = estimates.start_of_first(head, host, slot);
-        promising.push((start + rest, number, start));
+        let start = estimates.start_of_first(head, host, slot, data);
+        promising.push(Promise {
+            least: start + rest,
+            number,
+            start,
+            after,
+        });
     }
-    promising.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    promising.sort_unstable_by(|one, other| {
+        let least = one.least.total_cmp(&other.least);
+        least.then(one.number.cmp(&other.number))
+    });
     let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
     let mut limit = f64::INFINITY;
     let mut judged: Vec<(usize, f64, f64)> = Vec::new();
-    for &(least, number, start) in &promising {
-        if least > limit {
+    for promise in &promising {
+        if promise.least > limit {
             break;
         }
+        let number = promise.number;
         let (host, slot) = places[number];
-        let least = estimates.end_at_least(cluster, host, start) + targets.after(estimates, host);
+        let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
         if least > limit {
             continue;
         }
@@ -234,6 +324,18 @@ fn best_place(
         }
     });
     best.map(|(number, ..)| places[number])
+}
+
+/// The least cost of a place for a cluster.
+struct Promise {
+    /// The path without gaps, and the time after it.
+    least: f64,
+    /// The number of the place.
+    number: usize,
+    /// The time at which the first task starts.
+    start: f64,
+    /// The longest way from the end of the cluster to the end of the process, at least.
+    after: f64,
 }
 
 /// The successors of a cluster, whose start says how good a place is.
@@ -282,6 +384,8 @@ struct Candidates<'a> {
     /// True if a machine has or had anything, or is known to be slower or faster than nominal.
     touched: Vec<bool>,
     places: Vec<(u32, u32)>,
+    /// Tasks that run, and start again on other machines only.
+    leaves: &'a [(u32, f64)],
     /// By machine: the cluster, counted from 1, for which one like it was tried.
     tried_for: Vec<u32>,
     n_clusters: u32,
@@ -289,8 +393,11 @@ struct Candidates<'a> {
 
 impl<'a> Candidates<'a> {
     fn new(setting: &'a Setting, progress: &'a Progress) -> Candidates<'a> {
-        let factors = progress.factor.iter();
-        let mut touched: Vec<bool> = factors.map(|&f| f.to_bits() != 1f64.to_bits()).collect();
+        let is_other = |factor: f64| factor.to_bits() != 1f64.to_bits();
+        let factors = progress.factor.iter().zip(&progress.links);
+        let mut touched: Vec<bool> = factors
+            .map(|(&power, &links)| is_other(power) || is_other(links))
+            .collect();
         for &host in progress.host.iter().chain(&progress.controllers) {
             touched[host as usize] = true;
         }
@@ -300,6 +407,7 @@ impl<'a> Candidates<'a> {
             tried_for: vec![0; touched.len()],
             touched,
             places: Vec::new(),
+            leaves: &[],
             n_clusters: 0,
         }
     }
@@ -315,6 +423,10 @@ impl<'a> Candidates<'a> {
         let mut cluster = vec![head];
         let mut classes = vec![problem.demand_class(head)];
         let mut hosts = self.usable(classes[0]);
+        if self.leaves.iter().any(|&(task, _)| task == head) {
+            let here = self.progress.host[head as usize];
+            hosts.retain(|&host| host != here);
+        }
         let mut last = head;
         loop {
             let successors = problem.dag().successors(last).map(|(succ, _)| succ);

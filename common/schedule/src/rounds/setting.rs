@@ -164,8 +164,33 @@ impl Setting {
         }
     }
 
-    /// By edge: its way while controllers are on these machines; none in direct mode.
-    pub(super) fn ways(&self, controllers: &[u32]) -> Vec<Way> {
+    /// The hops of the data of an edge between two machines while controllers are on these, each from
+    /// a machine to another.
+    pub fn hops(&self, edge: u32, hosts: [u32; 2], controllers: &[u32]) -> Vec<[u32; 2]> {
+        let stops = self.ways.as_ref().map_or(&[][..], |ways| ways.stops(edge));
+        let stops = stops.iter().map(|&stop| controllers[stop as usize]);
+        let to = stops.chain([hosts[1]]);
+        let hops = to.scan(hosts[0], |here, to| Some([std::mem::replace(here, to), to]));
+        hops.filter(|[from, to]| from != to).collect()
+    }
+
+    /// Seconds that the data of an edge takes between two machines while controllers are on these,
+    /// and links have these factors of bandwidth by machine.
+    pub fn transfer_over(
+        &self,
+        edge: u32,
+        hosts: [u32; 2],
+        controllers: &[u32],
+        links: &[f64],
+    ) -> f64 {
+        let hops = self.hops(edge, hosts, controllers).into_iter();
+        let seconds = hops.map(|hop| hop_seconds(&self.problem, edge, hop, links));
+        seconds.sum()
+    }
+
+    /// By edge: its way while controllers are on these machines, and links have these factors; none
+    /// in direct mode.
+    pub(super) fn ways(&self, controllers: &[u32], links: &[f64]) -> Vec<Way> {
         let Some(ways) = &self.ways else {
             return Vec::new();
         };
@@ -174,7 +199,7 @@ impl Setting {
             let stops = ways.stops(edge);
             let mut hosts = stops.iter().map(|&stop| controllers[stop as usize]);
             let hops = hosts.clone().zip(hosts.clone().skip(1));
-            let hops = hops.map(|(from, to)| self.problem.transfer(edge, from, to));
+            let hops = hops.map(|(from, to)| hop_seconds(&self.problem, edge, [from, to], links));
             // A message passes one controller at least.
             Way {
                 first: hosts.clone().next().unwrap_or(OUTSIDE),
@@ -204,6 +229,17 @@ impl Setting {
     pub(super) fn n_slots(&self) -> usize {
         self.slot_off.last().map_or(0, |&last| last as usize)
     }
+}
+
+/// Seconds of the data of an edge from one machine to another by the slower of their links.
+pub(super) fn hop_seconds(
+    problem: &Problem,
+    edge: u32,
+    [from, to]: [u32; 2],
+    links: &[f64],
+) -> f64 {
+    let factor = |host: u32| links.get(host as usize).copied().unwrap_or(1.0);
+    problem.transfer(edge, from, to) / factor(from).min(factor(to))
 }
 
 impl Ways {

@@ -10,6 +10,9 @@ use crate::fixtures::{grouped, random, task};
 use crate::random::Random;
 use crate::{Dag, Placing, Problem, Tree};
 
+mod evidence;
+mod restarts;
+
 /// A world that answers when it likes: tasks start and end, plans come and tasks are given back in any
 /// order that machines of one queue allow.
 struct World {
@@ -23,6 +26,7 @@ struct World {
     started_on: Vec<Option<u32>>,
     questions: Vec<Question>,
     retractions: Vec<u32>,
+    stops: Vec<u32>,
     /// True if machines vanish now and then, all but one.
     vanishes: bool,
 }
@@ -40,6 +44,7 @@ impl World {
             started_on: vec![None; n_tasks],
             questions: Vec::new(),
             retractions: Vec::new(),
+            stops: Vec::new(),
             vanishes: false,
         };
         world.observe(Observation::Begin);
@@ -59,7 +64,8 @@ impl World {
                     }
                 }
                 Command::Retract { tasks, .. } => self.retractions.extend(tasks),
-                Command::Plan(question) => self.questions.push(question),
+                Command::Stop { tasks, .. } => self.stops.extend(tasks),
+                Command::Plan(question) => self.questions.push(*question),
                 Command::Judged(judgement) => assert!(judgement.factor > 0.0),
                 Command::Replanned { .. } | Command::WakeAt(_) => {}
             }
@@ -101,6 +107,7 @@ impl World {
                 .iter()
                 .map(|&task| Observation::Retracted(task)),
         );
+        choices.extend(self.stops.iter().map(|&task| Observation::Stopped(task)));
         if choices.is_empty() {
             return false;
         }
@@ -122,6 +129,7 @@ impl World {
             }
             Observation::Finished(task) => {
                 self.running.remove(task);
+                self.stops.retain(|other| other != task);
                 self.ended.insert(*task);
             }
             Observation::Planned(_) => drop(self.questions.remove(0)),
@@ -135,6 +143,11 @@ impl World {
                     sent.remove(&(rank, *task));
                 }
             }
+            Observation::Stopped(task) => {
+                self.stops.retain(|other| other != task);
+                self.running.remove(task);
+                self.started_on[*task as usize] = None;
+            }
             Observation::Gone(host) => {
                 for (_, task) in std::mem::take(&mut self.sent[*host as usize]) {
                     self.retractions.retain(|&other| other != task);
@@ -144,10 +157,15 @@ impl World {
                 for task in lost.collect::<Vec<u32>>() {
                     self.running.remove(&task);
                     self.retractions.retain(|&other| other != task);
+                    self.stops.retain(|&other| other != task);
                     self.started_on[task as usize] = None;
                 }
             }
-            Observation::Begin | Observation::Power { .. } | Observation::Due => {}
+            Observation::Begin
+            | Observation::Used { .. }
+            | Observation::Transferred { .. }
+            | Observation::Power { .. }
+            | Observation::Due => {}
         }
         self.observe(choice);
         if self.random.below(4) == 0 {
@@ -171,6 +189,18 @@ fn setting(seed: u64, n_tasks: u32, n_hosts: usize) -> Arc<Setting> {
     Arc::new(Setting::new(problem, messages).unwrap())
 }
 
+/// Our own rule where every restart that saves anything pays.
+fn restarting() -> Policy {
+    Policy {
+        restarts: Some(Restarts {
+            gain_least: 0.0,
+            ..RESTARTS
+        }),
+        gain_least: Some(0.0),
+        ..Policy::xavantes()
+    }
+}
+
 fn policies() -> Vec<Policy> {
     let scope = Scope::All;
     let (gain_least, wider_gain_least) = (None, None);
@@ -192,6 +222,7 @@ fn policies() -> Vec<Policy> {
             wider_gain_least,
             ..Policy::xavantes()
         },
+        restarting(),
     ]
 }
 
@@ -297,6 +328,7 @@ proptest! {
             number: 1,
             movable: movable.to_vec(),
             narrower,
+            restarts: None,
             progress: progress.clone(),
         };
         let own = of(progress.host[setting.order[0] as usize]);
@@ -319,6 +351,7 @@ proptest! {
             number: 1,
             movable: setting.order.clone(),
             narrower: None,
+            restarts: None,
             progress: rounds.progress().clone(),
         };
         // Machines that were given nothing have no place in the past.
@@ -379,6 +412,7 @@ fn a_slow_round_is_judged_with_its_numbers_and_moves_what_has_not_started() {
 fn sent_whole(setting: &Arc<Setting>) -> Rounds {
     let policy = Policy {
         sizing: Sizing::Whole,
+        restarts: None,
         ..Policy::xavantes()
     };
     Rounds::new(setting.clone(), policy).unwrap()
@@ -428,21 +462,26 @@ fn a_task_that_starts_before_it_is_retracted_stays() {
     rounds.step(0.0, Observation::Begin);
     rounds.step(0.0, Observation::Started(0));
     let commands = rounds.step(1_000.0, Observation::Due);
-    let question = commands.into_iter().find_map(|command| match command {
-        Command::Plan(question) => Some(question),
-        Command::Send { .. }
-        | Command::SendAhead { .. }
-        | Command::Retract { .. }
-        | Command::Judged(_)
-        | Command::Replanned { .. }
-        | Command::WakeAt(_) => None,
-    });
-    let answer = question.unwrap().answer(&setting);
+    let answer = question(&commands).unwrap().answer(&setting);
     rounds.step(1_000.0, Observation::Planned(answer));
     rounds.step(1_001.0, Observation::Finished(0));
     rounds.step(1_001.0, Observation::Started(1));
     rounds.step(1_002.0, Observation::Retracted(2));
     assert_eq!(rounds.progress().host, [0, 0, 1]);
+}
+
+/// The question among commands.
+fn question(commands: &[Command]) -> Option<Question> {
+    commands.iter().find_map(|command| match command {
+        Command::Plan(question) => Some((**question).clone()),
+        Command::Send { .. }
+        | Command::SendAhead { .. }
+        | Command::Retract { .. }
+        | Command::Stop { .. }
+        | Command::Judged(_)
+        | Command::Replanned { .. }
+        | Command::WakeAt(_) => None,
+    })
 }
 
 #[test]
@@ -498,6 +537,17 @@ fn bad_options_are_named() {
             ..Policy::fixed()
         })
         .starts_with("the least gain is ")
+    );
+    let restarts = Some(Restarts {
+        overrun: -1.0,
+        ..RESTARTS
+    });
+    assert_eq!(
+        refused(Policy {
+            restarts,
+            ..Policy::fixed()
+        }),
+        "the part of an overrun that follows is -1; it is a number from 0 to 1000000"
     );
     let wider_gain_least = Some(-0.1);
     assert_eq!(

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use schedule::rounds::{Command, Observation, Policy, Rounds, Setting};
 
 use super::machines::{Machines, Next};
-use super::power::Powers;
-use super::{Event, Execution, Failure, Verdict, Why};
+use super::{Conditions, Event, Execution, Failure, Verdict, Why};
 
 /// Runs a process that was checked.
 pub(super) fn run(
     setting: &Arc<Setting>,
     policy: &Policy,
-    powers: &Powers,
+    conditions: &Conditions<'_>,
     horizon: f64,
 ) -> Result<Execution, Failure> {
     let mut executor = Executor {
         rounds: Rounds::new(setting.clone(), *policy)?,
-        machines: Machines::new(setting, powers),
+        machines: Machines::new(setting, *conditions),
         setting,
         now: 0.0,
         wake_at: f64::INFINITY,
@@ -77,6 +76,7 @@ impl Executor<'_> {
     }
 
     fn start(&mut self, host: u32, task: u32) {
+        let transfers = self.machines.transfers(task, self.rounds.progress());
         if self.setting.problem().dag().is_gate(task) {
             let progress = self.rounds.progress();
             self.machines.pass_gate(host, task, self.now, progress);
@@ -86,6 +86,14 @@ impl Executor<'_> {
             self.machines.start(host, task, self.now, progress);
             self.observe(Observation::Started(task));
         }
+        // What has started stays, so that a plan which these lead to cannot take it away.
+        for (edge, hosts, seconds) in transfers {
+            self.observe(Observation::Transferred {
+                edge,
+                hosts,
+                seconds,
+            });
+        }
     }
 
     /// Ends a task; its machine goes on by itself before the rounds hear of it (rule A18).
@@ -94,6 +102,9 @@ impl Executor<'_> {
         self.machines.finish(host, task, self.now, progress);
         while let Some(next) = self.startable(host) {
             self.start(host, next);
+        }
+        if let Some(cpu) = self.machines.cpu(host, task) {
+            self.observe(Observation::Used { task, cpu });
         }
         self.observe(Observation::Finished(task));
     }
@@ -133,6 +144,20 @@ impl Executor<'_> {
                 for task in tasks {
                     self.machines.give_back(host, task);
                     commands.extend(self.rounds.step(now, Observation::Retracted(task)));
+                }
+                commands
+            }
+            Command::Stop { host, tasks } => {
+                let mut commands = Vec::new();
+                for task in tasks {
+                    if !self.machines.runs(host, task) {
+                        // It has just ended, which the rounds hear next.
+                        continue;
+                    }
+                    let progress = self.rounds.progress();
+                    self.machines.stop(host, task, progress);
+                    self.events.push(Event::Stop { time, host, task });
+                    commands.extend(self.rounds.step(now, Observation::Stopped(task)));
                 }
                 commands
             }

@@ -4,13 +4,13 @@
 use schedule::Problem;
 use schedule::rounds::{Progress, Setting};
 
-use super::Ran;
 use super::power::Powers;
+use super::{Conditions, Ran};
 
 /// All machines, and the tasks as these know them.
 pub(super) struct Machines<'a> {
     setting: &'a Setting,
-    powers: &'a Powers,
+    conditions: Conditions<'a>,
     hosts: Vec<HostState>,
     /// By task: predecessors that have not ended.
     waits_for: Vec<u32>,
@@ -44,7 +44,7 @@ pub(super) enum Next {
 }
 
 impl<'a> Machines<'a> {
-    pub(super) fn new(setting: &'a Setting, powers: &'a Powers) -> Machines<'a> {
+    pub(super) fn new(setting: &'a Setting, conditions: Conditions<'a>) -> Machines<'a> {
         let problem = setting.problem();
         let dag = problem.dag();
         let hosts = problem
@@ -57,7 +57,7 @@ impl<'a> Machines<'a> {
                 next_start: None,
                 is_stale: false,
                 running: Vec::new(),
-                gone_at: match powers {
+                gone_at: match conditions.powers {
                     Powers::PerTask(_) => f64::INFINITY,
                     Powers::Steps(steps) => steps[number].gone(),
                 },
@@ -70,7 +70,7 @@ impl<'a> Machines<'a> {
         let waits_for = dag.tasks().map(|task| dag.predecessors(task).len() as u32);
         let mut machines = Machines {
             setting,
-            powers,
+            conditions,
             hosts: hosts.collect(),
             waits_for: waits_for.collect(),
             ran: vec![nowhere; dag.n_tasks()],
@@ -169,7 +169,7 @@ impl<'a> Machines<'a> {
             *is_busy = true;
         }
         let nominal = problem.duration(task, host);
-        let finish = match self.powers {
+        let finish = match self.conditions.powers {
             Powers::PerTask(rows) => {
                 let row = &rows[problem.dag().given(task) as usize];
                 now + nominal / row[host as usize]
@@ -195,6 +195,18 @@ impl<'a> Machines<'a> {
         );
         self.check_work(host, task, now);
         self.ended(task, now, progress);
+    }
+
+    /// Stops a task that runs, which waits again and has done nothing.
+    pub(super) fn stop(&mut self, host: u32, task: u32, progress: &Progress) {
+        let state = &mut self.hosts[host as usize];
+        state.running.retain(|&(_, other)| other != task);
+        state.is_stale = true;
+        for slot in slots(self.setting.problem(), progress, task) {
+            state.busy[slot as usize] = false;
+        }
+        let ran = &mut self.ran[task as usize];
+        (ran.start, ran.finish) = (f64::INFINITY, f64::INFINITY);
     }
 
     /// Ends a gate, for which all data has come.
@@ -251,12 +263,48 @@ impl<'a> Machines<'a> {
         let preds = self.setting.problem().dag().predecessors(task);
         let arrivals = preds.map(|(pred, edge)| {
             let there = progress.host[pred as usize];
-            let transfer = self
-                .setting
-                .transfer(edge, [there, here], &progress.controllers);
+            let (hosts, controllers) = ([there, here], &progress.controllers);
+            let links = self.conditions.links;
+            let transfer = match links.is_empty() {
+                true => self.setting.transfer(edge, hosts, controllers),
+                false => self.setting.transfer_over(edge, hosts, controllers, links),
+            };
             self.ran[pred as usize].finish.max(since) + transfer
         });
         arrivals.fold(0.0, f64::max)
+    }
+
+    /// The CPU time of a task on a machine, if it is told.
+    pub(super) fn cpu(&self, host: u32, task: u32) -> Option<f64> {
+        let speed = self.conditions.speeds.get(host as usize)?;
+        Some(self.setting.problem().duration(task, host) / speed)
+    }
+
+    /// The transfers that brought the data of a task, if they are told: the edge, the machines of
+    /// the hop, and its seconds.
+    pub(super) fn transfers(&self, task: u32, progress: &Progress) -> Vec<(u32, [u32; 2], f64)> {
+        let links = self.conditions.links;
+        if links.is_empty() {
+            return Vec::new();
+        }
+        let problem = self.setting.problem();
+        let here = progress.host[task as usize];
+        let mut transfers = Vec::new();
+        for (pred, edge) in problem.dag().predecessors(task) {
+            let hosts = [progress.host[pred as usize], here];
+            for hop in self.setting.hops(edge, hosts, &progress.controllers) {
+                let ends = hop.map(|host| links[host as usize]);
+                let seconds = problem.transfer(edge, hop[0], hop[1]) / ends[0].min(ends[1]);
+                transfers.push((edge, hop, seconds));
+            }
+        }
+        transfers
+    }
+
+    /// True if a task runs on a machine.
+    pub(super) fn runs(&self, host: u32, task: u32) -> bool {
+        let mut running = self.hosts[host as usize].running.iter();
+        running.any(|&(_, other)| other == task)
     }
 
     fn find_start(&mut self, host: u32, progress: &Progress) {
@@ -310,7 +358,7 @@ impl<'a> Machines<'a> {
     fn check_work(&self, host: u32, task: u32, now: f64) {
         let start = self.ran[task as usize].start;
         let nominal = self.setting.problem().duration(task, host);
-        let worked = match self.powers {
+        let worked = match self.conditions.powers {
             Powers::PerTask(rows) => {
                 let given = self.setting.problem().dag().given(task);
                 (now - start) * rows[given as usize][host as usize]

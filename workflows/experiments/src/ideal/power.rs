@@ -27,17 +27,19 @@ pub enum PowerError {
     #[error("could not read the steps of a machine")]
     Steps(#[from] PowerStepsError),
     /// A factor of a task that is not a number above 0.
-    #[error("factor {place} is {factor}; factors of tasks are finite and above 0")]
+    #[error(
+        "factor {place} is {factor}; factors of tasks, speeds and links are finite and above 0"
+    )]
     Factor {
         /// The number of the machine.
         place: usize,
         /// The value given.
         factor: f64,
     },
-    /// Not one row or list for each task or machine.
+    /// Not one number, row or list for each task or machine.
     #[error("powers are given for {given} {what}; there are {count}")]
     Count {
-        /// Tasks or machines.
+        /// Tasks, machines, or what machines have.
         what: &'static str,
         /// The number given.
         given: usize,

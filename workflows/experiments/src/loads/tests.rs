@@ -101,3 +101,34 @@ fn measured_loads_are_those_of_one_machine_each_and_go_round() {
     let free = Load::Planetlab.powers(1, 2, &Traces::default(), 3).unwrap();
     assert_eq!(free, Powers::nominal(2));
 }
+
+#[test]
+fn a_third_of_the_time_is_stalled() {
+    let machines = steps(Load::Stalling.powers(1, 50, &Traces::default(), 3).unwrap());
+    let worked: f64 = machines
+        .iter()
+        .map(|machine| machine.worked(0.0, DRAWN_UNTIL) / DRAWN_UNTIL)
+        .sum();
+    let mean = (2.0 + STALLED) / 3.0;
+    assert!((worked / 50.0 - mean).abs() < 0.03, "{worked}");
+    for machine in &machines {
+        let factors = (0..4_000).map(|step| machine.factor(f64::from(step) * 100.0));
+        assert!(factors.into_iter().all(|f| f == 1.0 || f == STALLED));
+    }
+}
+
+#[test]
+fn slow_machines_are_slow_whether_others_use_them_or_not() {
+    let speeds = Load::Mixed.speeds(5_000, 3);
+    let slow = speeds.iter().filter(|&&speed| speed < 1.0).count();
+    assert!((900..1_100).contains(&slow), "{slow}");
+    let machines = steps(Load::Mixed.powers(1, 5_000, &Traces::default(), 3).unwrap());
+    for (machine, speed) in machines.iter().zip(&speeds) {
+        let share = machine.factor(0.0) / speed;
+        assert!((share - 1.0).abs() < 1e-9 || (share - BUSY).abs() < 1e-9);
+    }
+    let links = Load::SlowLinks.links(5_000, 3);
+    assert!(links.iter().all(|links| (0.05..=1.0).contains(links)));
+    assert!(Load::Lasting.links(5, 3).is_empty());
+    assert_eq!(Load::Lasting.speeds(2, 3), [1.0; 2]);
+}

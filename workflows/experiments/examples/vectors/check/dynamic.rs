@@ -151,7 +151,7 @@ impl Case {
                         "clusters": clusters}),
                 ))
             }
-            Event::Declined { .. } => None,
+            Event::Stop { .. } | Event::Declined { .. } => None,
         });
         let events: Vec<(f64, Value)> = events.collect();
         let wanted = expected["events"].as_array().cloned().unwrap_or_default();
