@@ -126,7 +126,8 @@ pub const CLAIMS_OPEN_MAX: usize = 256;
 pub const PLAN_AT_ONCE_MACHINES_MAX: usize = 256;
 /// Plans made again because less was granted than claimed.
 pub const REPLANS_MAX: u32 = 3;
-/// Recorded outcomes in the cache index of all processes, each about fifty bytes; the oldest go first.
+/// Recorded outcomes in the cache index of all processes, each about a hundred bytes; the oldest go
+/// first.
 pub const RECORDED_MAX: usize = 200_000;
 /// Different words of a command whose outcome is kept for later runs: each may name a program, and is looked
 /// for in some ten directories.

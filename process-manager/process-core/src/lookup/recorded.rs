@@ -25,20 +25,8 @@ pub(crate) struct Recorded {
     pub(crate) owners: BTreeMap<Option<String>, u32>,
 }
 
-/// The number of the owner, and the first bytes of the cache key: there are many of them, and whoever looks one up
-/// compares the whole key, which the process has. Owners do not see each other's outcomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct RecordedKey {
-    owner: u32,
-    begin: [u8; 8],
-}
-
-impl RecordedKey {
-    fn new(owner: u32, Hash(key): Hash) -> RecordedKey {
-        let begin = *key.first_chunk().expect("a hash has 32 bytes");
-        RecordedKey { owner, begin }
-    }
-}
+/// The number of the owner, and the cache key. Owners do not see each other's outcomes.
+type RecordedKey = (u32, Hash);
 
 impl BaseIndex {
     /// The index of a process.
@@ -71,11 +59,10 @@ impl Recorded {
         recorded
     }
 
-    /// Looks up a cache key among the processes of the same owner. What is found may have another key that begins
-    /// alike.
+    /// Looks up a cache key among the processes of the same owner.
     pub(crate) fn get(&self, of: &Process, key: Hash) -> Option<(ProcessId, ActivityId)> {
         let owner = *self.owners.get(&of.owner)?;
-        self.by_key.get(&RecordedKey::new(owner, key)).copied()
+        self.by_key.get(&(owner, key)).copied()
     }
 
     pub(crate) fn insert(&mut self, key: Hash, process: &Process, activity: ActivityId) {
@@ -84,7 +71,7 @@ impl Recorded {
             Some(&owner) => owner,
             None => *self.owners.entry(process.owner.clone()).or_insert(n_owners),
         };
-        let key = RecordedKey::new(owner, key);
+        let key = (owner, key);
         if self.by_key.insert(key, (process.id(), activity)).is_none() {
             self.order.push_back(key);
         }
