@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use experiments::ideal::{Powers, Steps, execute_setting};
+use experiments::wide::wide;
 use schedule::platform::{MessageCost, paper};
 use schedule::random::Random;
 use schedule::rounds::{Messages, Policy, Setting};
 use schedule::structured::{Shape, Structured};
-use schedule::{Dag, Placing, Problem, Task, Tree};
+use schedule::{Placing, Problem, Tree};
 
 /// No execution here takes that long.
 const HORIZON: f64 = 1e9;
@@ -57,32 +58,6 @@ fn small(through_controllers: bool) -> Arc<Setting> {
     Arc::new(Setting::new(problem, messages).expect("a plan"))
 }
 
-/// Wide levels between single tasks, as in Montage.
-fn large(n: u32) -> Arc<Setting> {
-    let mut random = Random::new(1);
-    let tasks: Vec<Task> = (0..n)
-        .map(|_| Task {
-            work: 5.0 + 20.0 * random.unit(),
-            cores: 1,
-        })
-        .collect();
-    let width = n / 4;
-    let mut edges = Vec::new();
-    for task in 1..n {
-        let mut edge = |from: u32, to: u32| edges.push((from, to, 1e6 * random.unit()));
-        match task % width {
-            0 => (task - width + 1..task).for_each(|before| edge(before, task)),
-            place => edge(task - place, task),
-        }
-    }
-    let dag = Dag::new(&tasks, &edges).expect("edges go up");
-    let platform =
-        schedule::platform::reference(64, schedule::platform::ReferenceNetwork::Lan, &dag)
-            .expect("a sound platform");
-    let problem = Problem::new(dag, &platform).expect("a sound problem");
-    Arc::new(Setting::new(problem, Messages::Direct).expect("a plan"))
-}
-
 fn executions(criterion: &mut Criterion) {
     let policies = [
         ("fixed", Policy::fixed()),
@@ -107,7 +82,7 @@ fn executions(criterion: &mut Criterion) {
         }
     }
     group.sample_size(10);
-    let setting = large(10_000);
+    let setting = Arc::new(Setting::new(wide(10_000), Messages::Direct).expect("a plan"));
     let loads = [
         ("lasting", lasting(setting.problem(), 3)),
         ("steps", steps(setting.problem(), 3)),

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use experiments::ideal::{Powers, Steps, execute_setting};
-use schedule::platform::{ReferenceNetwork, reference};
+use experiments::wide::wide;
+use schedule::Problem;
 use schedule::random::Random;
 use schedule::rounds::{Messages, Policy, Setting};
-use schedule::{Dag, Problem, Task};
 
 /// No execution here takes that long.
 const HORIZON: f64 = 1e9;
@@ -23,7 +23,7 @@ const STEP: f64 = 300.0;
 fn main() {
     let n = std::env::args().nth(1).map(|text| text.parse());
     let n: u32 = n.unwrap_or(Ok(10_000)).expect("a number of activities");
-    let setting = setting(n);
+    let setting = Arc::new(Setting::new(wide(n), Messages::Direct).expect("a plan"));
     let own = Policy::xavantes();
     let policies = [
         ("fixed", Policy::fixed()),
@@ -46,29 +46,6 @@ fn main() {
             println!("{name:16} {:8.0} {seconds:6.2} s", run.makespan);
         }
     }
-}
-
-/// Wide levels between single tasks, as in Montage.
-fn setting(n: u32) -> Arc<Setting> {
-    let mut random = Random::new(1);
-    let task = |random: &mut Random| Task {
-        work: 5.0 + 20.0 * random.unit(),
-        cores: 1,
-    };
-    let tasks: Vec<Task> = (0..n).map(|_| task(&mut random)).collect();
-    let width = n / 4;
-    let mut edges = Vec::new();
-    for task in 1..n {
-        let mut edge = |from: u32, to: u32| edges.push((from, to, 1e6 * random.unit()));
-        match task % width {
-            0 => (task - width + 1..task).for_each(|before| edge(before, task)),
-            place => edge(task - place, task),
-        }
-    }
-    let dag = Dag::new(&tasks, &edges).expect("edges go up");
-    let platform = reference(64, ReferenceNetwork::Lan, &dag).expect("a sound platform");
-    let problem = Problem::new(dag, &platform).expect("a sound problem");
-    Arc::new(Setting::new(problem, Messages::Direct).expect("a plan"))
 }
 
 fn loads(problem: &Problem) -> [(&'static str, Powers); 5] {

@@ -23,3 +23,4 @@ pub mod seeds;
 pub mod statistics;
 pub mod study;
 pub mod traces;
+pub mod wide;

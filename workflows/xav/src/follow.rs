@@ -242,7 +242,7 @@ impl Followed<'_> {
     }
 }
 
-/// How the managers have ended.
+/// The end that the managers have had.
 enum Stopped {
     /// All of them; the directory stays in use until this is dropped.
     InOrder(Held),

@@ -28,7 +28,7 @@ fn the_median_of_process_managers_counts() {
     assert_eq!(median(&[]), None);
     assert_eq!(median(&[(1, 400)]), Some(400));
     assert_eq!(median(&[(1, 400), (2, 900), (3, 500)]), Some(500));
-    // One that errs does not change it, whatever it tells.
+    // A manager that errs does not change it, whatever it tells.
     assert_eq!(median(&[(1, 0), (2, 1_000), (3, 1_000)]), None);
     // The last word of each counts.
     assert_eq!(median(&[(1, 400), (1, 1_000)]), None);

@@ -46,7 +46,7 @@ impl Telling {
 
     /// The next messages, by group.
     fn take(&mut self, now: Mono) -> BTreeMap<GroupId, Vec<Shown>> {
-        // What is older is told again anyway.
+        // Older words are told again anyway.
         self.told
             .retain(|_, (_, at)| now.since(*at) < limits::SHOWN_AGAIN);
         let mut messages: BTreeMap<GroupId, Vec<Shown>> = BTreeMap::new();
@@ -128,7 +128,7 @@ impl Market {
     pub(crate) fn tell_shown(&mut self, step: &mut Step<'_>) {
         let epoch = step.epoch;
         for (group, machines) in self.telling.take(step.now.mono) {
-            // What is lost is told again, since a group that comes back may have lost it too.
+            // A lost word is told again, since a group that comes back may have lost it too.
             if self.groups.get(&group).is_some_and(|link| link.is_up) {
                 let shown = ToGroup::Shown { epoch, machines };
                 step.cx.effect(Effect::ToGroup(group, shown));

@@ -55,7 +55,7 @@ impl Process {
             None => Vec::new(),
         };
         if self.index.readers.is_some() && !self.definition.is_expanded(each) {
-            // What the first body picks is known with its items.
+            // The picks of the first body are known with its items.
             across.extend(self.definition.first_pickers(each));
         }
         let read_before = self.forget_readers(&across);

@@ -212,7 +212,7 @@ impl Elsewhere {
             // Where its owner holds all that it may, no machine is free for it.
             let is_limited = known.slots_max(id).is_some();
             let waits = self.other_waits;
-            // What was kept is offered then, and claimed in the same time as what was free.
+            // Slots that were kept are offered then, and claimed in the same time as free ones.
             let is_kept = waits.is_some_and(|told| known.at.since(told) < KEPT_FOR_OTHERS + sent);
             if is_ending(process) || self.faulted.contains(&id) || is_limited || is_kept {
                 continue;

@@ -72,7 +72,7 @@ fn one_item_is_picked_by_its_place() {
     );
     let shown = json(&compiled.definition);
     assert_eq!(shown["outputs"]["all"], "merge[inputs.n].all");
-    // What is exported is the same again.
+    // The export is the same definition again.
     let written = yaml(&compiled.definition);
     let again = super::compiled(&written);
     assert_eq!(again.definition.draft().picks, draft.picks, "{written}");

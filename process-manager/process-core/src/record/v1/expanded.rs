@@ -21,8 +21,8 @@ pub struct Expanded {
     /// Bodies after whose success the for-each completes; all where nothing is said.
     #[n(4)]
     pub n_enough: Option<u32>,
-    /// What the inputs of the bodies pick among the outputs of many items, one body after another; nothing is
-    /// said where they pick nothing.
+    /// The picks of the inputs of the bodies among the outputs of many items, one body after another; none where
+    /// they pick nothing.
     #[n(5)]
     pub picks: Option<Vec<Picked>>,
 }
