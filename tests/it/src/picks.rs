@@ -102,3 +102,28 @@ body:
     let validated = sandbox.xav(&["validate", &file]).expect(2);
     validated.says("item 2: `[b]` is item 2, and there are 2, counted from 0");
 }
+
+#[test]
+fn a_tree_of_a_hundred_thousand_leaves_is_within_the_steps_that_places_may_take() {
+    let sandbox = Sandbox::new();
+    let text = "\
+xavantes: 1
+name: tall
+body:
+  - for-each: { item: n, in: '${ range(100000) }', do: { activity: leaf, run: [make], outputs: { o: o } } }
+  - for-each:
+      item: n
+      in: ${ range(99999) }
+      do:
+        activity: merge
+        run: [merge]
+        inputs:
+          left: { if: '${ 2 * n < 100000 }', then: 'leaf[2 * n].o', else: 'merge[2 * n - 100000].o' }
+          right: { if: '${ 2 * n + 1 < 100000 }', then: 'leaf[2 * n + 1].o', else: 'merge[2 * n - 99999].o' }
+        outputs: { o: o }
+";
+    let file = sandbox.file("tall.yaml", text);
+    let foretold = sandbox.xav(&["run", "--dry-run", &file]).expect(0);
+    let counted = "199999 of 199999 run";
+    assert!(foretold.stdout.starts_with(counted), "{}", foretold.stdout);
+}

@@ -5,14 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use expression::{Among, Bodies, Meter, PickError, ProcessScope, Program, Programs, pick};
-use model::limits::ITEMS_MAX;
+use model::limits::{ITEMS_MAX, LIST_STEPS_MAX, PICK_STEPS_MAX};
 use model::{
     Definition, Expansion, ForEach, NodeId, NodeKind, PickCase, PickSite, Picked, Place, Problem,
     Value,
 };
-
-/// Steps of the evaluation of one list, as in a run.
-const STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
 
 /// Items of a list whose picks are looked at before a process runs: a validation takes no longer than reading
 /// the definition.
@@ -117,7 +114,7 @@ fn list(
     let items = around(definition, node, known)?;
     let scope = scope(definition, inputs, &items);
     let program = Program::compile(&each.items).ok()?;
-    let value = program.evaluate(&scope, &mut Meter::up_to(STEPS_MAX));
+    let value = program.evaluate(&scope, &mut Meter::up_to(LIST_STEPS_MAX));
     let Ok(Value::List(list)) = value else {
         return None;
     };
@@ -186,7 +183,7 @@ fn picks(
     if sites.is_empty() {
         return None;
     }
-    let (mut programs, mut meter) = (Programs::default(), Meter::up_to(STEPS_MAX));
+    let (mut programs, mut meter) = (Programs::default(), Meter::up_to(PICK_STEPS_MAX));
     let mut is_known = true;
     let mut all = Vec::with_capacity(list.len() * sites.len());
     for (item, place) in list.iter().zip(0..) {

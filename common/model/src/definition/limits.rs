@@ -8,6 +8,11 @@ pub const LINKS_MAX: usize = 8_000_000;
 /// Items of one for-each. Each costs the process manager some 300 bytes for each activity of its body, and
 /// some 2 KiB while that runs.
 pub const ITEMS_MAX: usize = 200_000;
+/// Steps of the evaluation of one list and the names of its items: enough for the longest list, some 100 ms.
+pub const LIST_STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
+/// Steps of the places and conditions by which the bodies of one list pick among the outputs of others: enough for two
+/// inputs of each item of the longest list, some 300 ms.
+pub const PICK_STEPS_MAX: u64 = 60 * ITEMS_MAX as u64;
 /// Iterations of one loop that says nothing of them...
 pub const ITERATIONS: u32 = 10_000;
 /// ...and the most that it may allow. The last ones cost the process manager as much as an item, those before

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use expression::Meter;
-use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, VALUES_BYTES_MAX};
+use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, LIST_STEPS_MAX, PICK_STEPS_MAX, VALUES_BYTES_MAX};
 use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value};
 
 use crate::enact::evaluate::{Evaluator, expression_fault, scope};
@@ -15,8 +15,6 @@ use crate::record::{Event, Expanded, Iterations};
 
 /// Items that are taken over in the time of one step.
 const ITEMS_A_STEP: u64 = 4;
-/// Steps of a list and the names of its items: enough for the longest list, some 100 ms.
-const STEPS_MAX: u64 = 20 * ITEMS_MAX as u64;
 
 /// The items of a for-each that has started. A list that is no list, or too long, is a fault.
 pub(crate) fn expand(
@@ -27,7 +25,11 @@ pub(crate) fn expand(
     let NodeKind::ForEach(each) = &process.definition.as_written(node).kind else {
         return Err(expression_fault(process, node, "it has no items"));
     };
-    evaluator.meter = Meter::up_to(STEPS_MAX);
+    let of_picks = match process.definition.pick_sites(node).is_empty() {
+        true => 0,
+        false => PICK_STEPS_MAX,
+    };
+    evaluator.meter = Meter::up_to(LIST_STEPS_MAX + of_picks);
     let around = process.items(node);
     let list = evaluator.value(&each.items, &scope(process, &around));
     let list = list.map_err(|error| expression_fault(process, node, &error.to_string()))?;
