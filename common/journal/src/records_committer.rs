@@ -1,9 +1,13 @@
 //! Records in a thread of their own, which nobody waits for.
+//!
+//! The thread writes, and pauses: a flush of the store costs more than all else that an activity costs a manager, and a
+//! record that changes again meanwhile is written once. A crash loses what changed in the pause.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -20,6 +24,9 @@ const WAITERS_MAX: usize = 4_096;
 
 /// Bytes of keys and values written with one flush: half of the store's segment of 512 KiB.
 const WRITE_BYTES_MAX: usize = 256 << 10;
+
+/// Pause after a write, unless somebody waits for the next one or there is enough for it.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// Owns [`Records`] in a thread. The newest value of a waiting key replaces the one before.
 pub struct RecordsCommitter {
@@ -63,6 +70,8 @@ struct Waiting {
     awaited: Changes,
     /// Those who wait for them, and for what is being written.
     waiters: Vec<Done>,
+    /// True while the thread pauses after a write.
+    pauses: bool,
     closing: bool,
     stopped: bool,
 }
@@ -109,8 +118,11 @@ impl RecordsCommitter {
             return Err(RecordsRefused::Full);
         }
         waiting.changes.insert(key, value);
+        let wakes = !waiting.pauses || waiting.is_urgent();
         drop(waiting);
-        self.shared.changed.notify_one();
+        if wakes {
+            self.shared.changed.notify_one();
+        }
         Ok(())
     }
 
@@ -173,6 +185,15 @@ impl Shared {
         // Nothing panics while it holds the lock, and the map would be whole if something did.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn pause(&self) {
+        let mut waiting = self.lock();
+        waiting.pauses = true;
+        let paused = self
+            .changed
+            .wait_timeout_while(waiting, PAUSE, |waiting| !waiting.is_urgent());
+        paused.unwrap_or_else(PoisonError::into_inner).0.pauses = false;
+    }
 }
 
 fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
@@ -206,12 +227,18 @@ fn run(mut records: Records, shared: &Shared) -> Result<(), RecordsError> {
             });
         }
         written?;
+        shared.pause();
     }
 }
 
 impl Waiting {
     fn is_idle(&self) -> bool {
         self.changes.is_empty() && self.waiters.is_empty()
+    }
+
+    /// Returns true if the next write should not wait.
+    fn is_urgent(&self) -> bool {
+        self.closing || !self.waiters.is_empty() || self.changes.len() >= WRITE_RECORDS_MAX
     }
 
     /// The next changes to write: those that somebody waits for, else others.

@@ -168,15 +168,18 @@ struct Open<M: Machine> {
     events: Vec<(M::Stream, M::Event)>,
     forgotten: Vec<M::Stream>,
     effects: Vec<M::Effect>,
+    /// True if somebody waits for one of the effects.
+    is_awaited: bool,
 }
 
 /// The effects of a step, for use while the states are borrowed.
-pub struct Effects<'a, M: Machine>(&'a mut Vec<M::Effect>);
+pub struct Effects<'a, M: Machine>(&'a mut Open<M>);
 
 impl<M: Machine> Effects<'_, M> {
     /// Queues an effect.
     pub fn push(&mut self, effect: M::Effect) {
-        self.0.push(effect);
+        self.0.is_awaited = true;
+        self.0.effects.push(effect);
     }
 }
 
@@ -200,6 +203,13 @@ impl<M: Machine> Context<'_, M> {
 
     /// Queues an effect.
     pub fn effect(&mut self, effect: M::Effect) {
+        self.open.is_awaited = true;
+        self.open.effects.push(effect);
+    }
+
+    /// Queues an effect that nobody waits for within the next milliseconds, so that one flush may serve
+    /// several batches of such effects.
+    pub fn effect_later(&mut self, effect: M::Effect) {
         self.open.effects.push(effect);
     }
 
@@ -218,7 +228,7 @@ impl<M: Machine> Context<'_, M> {
 
     /// The states, and the effects to queue meanwhile.
     pub fn split(&mut self) -> (&States<M>, Effects<'_, M>) {
-        (self.states, Effects(&mut self.open.effects))
+        (self.states, Effects(self.open))
     }
 }
 
@@ -237,6 +247,9 @@ pub struct Batch<M: Machine> {
     pub chapters: Vec<(M::Stream, u32, M::Chapter)>,
     /// Streams to be removed, after the events.
     pub forgotten: Vec<M::Stream>,
+    /// True if somebody waits for an effect of this batch. The flush of another one may wait for some
+    /// milliseconds, to serve the batches after it too.
+    pub is_awaited: bool,
 }
 
 impl<M: Machine> Batch<M> {
@@ -307,6 +320,7 @@ impl<M: Machine> Drive<M> {
             events: Vec::new(),
             forgotten: Vec::new(),
             effects: Vec::new(),
+            is_awaited: false,
         };
         Drive {
             machine,
@@ -346,6 +360,7 @@ impl<M: Machine> Drive<M> {
         let number = self.n_closed;
         let events = std::mem::take(&mut self.open.events);
         let forgotten = std::mem::take(&mut self.open.forgotten);
+        let is_awaited = std::mem::take(&mut self.open.is_awaited);
         self.waiting
             .push_back((number, std::mem::take(&mut self.open.effects)));
         let (mut snapshots, mut chapters) = (Vec::new(), Vec::new());
@@ -369,6 +384,7 @@ impl<M: Machine> Drive<M> {
             snapshots,
             chapters,
             forgotten,
+            is_awaited,
         }
     }
 
@@ -399,6 +415,7 @@ impl<M: Machine> Drive<M> {
             events,
             forgotten,
             effects,
+            is_awaited: _,
         } = &self.open;
         !(events.is_empty() && forgotten.is_empty() && effects.is_empty())
     }

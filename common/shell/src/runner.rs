@@ -4,7 +4,8 @@
 //! closes the batch, makes the events durable, and only
 //! then carries out the effects. It flushes a small batch itself if no more inputs wait, so that a
 //! single hop of a chain does not pay for a switch of threads. Otherwise a thread of its own
-//! flushes the journal and returns it, and the loop steps the next batches meanwhile.
+//! flushes the journal and returns it, and the loop steps the next batches meanwhile. Batches that nobody
+//! waits for are flushed together, after some milliseconds or with the first one that is awaited.
 //!
 //! The loop has a thread of its own, and a sender may run it inline (see `inbox`).
 //!
@@ -28,8 +29,8 @@ use crate::clock;
 use crate::failpoint::Failpoint;
 use crate::inbox::{Inbox, InputReceiver, Pulse, Taken, Turns, Until, WaitCondition};
 use crate::limits::{
-    COMMIT_INLINE_BYTES_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX, STEP_INPUTS_MAX,
-    STEP_TIME_MAX,
+    COMMIT_INLINE_BYTES_MAX, COMMIT_WAIT_MAX, COMMIT_WAITING_BATCHES_MAX, COMMIT_WAITING_BYTES_MAX,
+    STEP_INPUTS_MAX, STEP_TIME_MAX,
 };
 use crate::store::{Committed, Flusher, Store, encode};
 
@@ -117,6 +118,7 @@ where
             journal: Some(journal),
             waiting: Vec::new(),
             waiting_bytes: 0,
+            held_until: None,
             n_flushed: first.number,
             inputs: Lanes::default(),
             immediate: Vec::new(),
@@ -293,6 +295,8 @@ struct Loop<M: Machine, O> {
     /// Batches closed while the flusher has the journal, in order.
     waiting: Vec<journal::Batch>,
     waiting_bytes: usize,
+    /// The moment at which the waiting batches are flushed, although nobody waits for one of them.
+    held_until: Option<Mono>,
     /// All batches up to this one are durable.
     n_flushed: u64,
     /// Inputs of the next steps.
@@ -343,7 +347,8 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
                 until: Until::Something,
             };
         }
-        let until = match self.due() {
+        let due = [self.due(), self.flush_due()].into_iter().flatten().min();
+        let until = match due {
             _ if !self.inputs.is_empty() => Until::Awake,
             Some(at) => Until::At(at),
             None => Until::Something,
@@ -358,6 +363,12 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         let due = [self.drive.next_wakeup(), self.handler.next_wakeup()];
         let first = due.into_iter().flatten().min()?;
         Some(first.max(self.woken + WAKE_PAUSE))
+    }
+
+    /// The moment at which the waiting batches must be flushed; none while the journal is away, which is
+    /// told when it returns.
+    fn flush_due(&self) -> Option<Mono> {
+        self.held_until.filter(|_| self.journal.is_some())
     }
 
     fn step(&mut self) {
@@ -412,21 +423,38 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         if self.drive.is_open() {
             let batch = self.drive.close();
             add(&self.counts.batches, 1);
-            if !batch.is_empty() {
-                let batch = encode(&batch);
-                self.waiting_bytes += batch.payload_bytes();
-                self.waiting.push(batch);
-            } else if self.waiting.is_empty() && self.journal.is_some() {
+            let is_first = self.waiting.is_empty();
+            if batch.is_empty() && is_first && self.journal.is_some() {
                 self.n_flushed = batch.number;
-            } else {
+                return Ok(());
+            }
+            if batch.is_awaited {
+                self.held_until = None;
+            } else if is_first {
+                self.held_until = Some(clock::mono() + COMMIT_WAIT_MAX);
+            }
+            let batch = match batch.is_empty() {
+                false => encode(&batch),
                 // Its effects wait for the batches before it, so its number goes with theirs.
-                self.waiting.push(journal::Batch {
+                true => journal::Batch {
                     number: batch.number,
                     ..Default::default()
-                });
-            }
+                },
+            };
+            self.waiting_bytes += batch.payload_bytes();
+            self.waiting.push(batch);
+        }
+        if self.waits_for_more() {
+            return Ok(());
         }
         self.flush()
+    }
+
+    /// Returns true if nobody waits for the batches that wait, and there is time and room for others.
+    fn waits_for_more(&self) -> bool {
+        let has_room = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX
+            && self.waiting.len() < COMMIT_WAITING_BATCHES_MAX;
+        has_room && self.held_until.is_some_and(|at| clock::mono() < at)
     }
 
     /// Writes the waiting batches, if the journal is here.
@@ -441,6 +469,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         let is_small = self.waiting_bytes <= COMMIT_INLINE_BYTES_MAX;
         note(&self.counts.flush_bytes, self.waiting_bytes as u64);
         self.waiting_bytes = 0;
+        self.held_until = None;
         if is_small && self.inputs.is_empty() && self.receiver.is_empty() {
             let begun = clock::mono();
             let result = journal.commit(&self.waiting);

@@ -97,7 +97,7 @@ fn keep(step: &mut Step<'_>, key: Key, seen: Seen) {
         record,
         gone,
     };
-    step.cx.effect(Effect::Keep(Box::new(remembered)));
+    step.cx.effect_later(Effect::Keep(Box::new(remembered)));
 }
 
 /// Takes in the templates that earlier epochs have kept. Those that have no room are not kept any longer: what is

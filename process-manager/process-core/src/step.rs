@@ -28,6 +28,8 @@ pub(crate) trait Ledger {
     fn record(&mut self, stream: Stream, event: Event);
     /// Queues an effect, which leaves when everything recorded so far is durable.
     fn effect(&mut self, effect: Effect);
+    /// Queues an effect that nobody waits for within the next milliseconds: it may leave with later ones.
+    fn effect_later(&mut self, effect: Effect);
     /// Keeps a process that has ended in less memory.
     fn pack(&mut self, stream: Stream);
     /// Removes a stream with all its events.

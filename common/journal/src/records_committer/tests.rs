@@ -80,3 +80,21 @@ fn one_write_is_bounded_and_takes_all_in_the_end() {
         std::iter::from_fn(|| Some(take_changes(&mut waiting).len()).filter(|n| *n > 0)).collect();
     assert_eq!(lengths, [256, 256, 88]);
 }
+
+#[test]
+fn a_write_waits_for_more_records_unless_somebody_waits_for_it() {
+    let mut waiting = Waiting::default();
+    let key = |n: usize| n.to_be_bytes().to_vec();
+    for n in 0..WRITE_RECORDS_MAX - 1 {
+        waiting.changes.insert(key(n), None);
+    }
+    assert!(!waiting.is_urgent() && !waiting.is_idle());
+    waiting.changes.insert(key(WRITE_RECORDS_MAX), None);
+    assert!(waiting.is_urgent(), "there is enough for a write");
+    waiting.changes.clear();
+    waiting.waiters.push(Box::new(|_| ()));
+    assert!(waiting.is_urgent(), "somebody waits");
+    waiting.waiters.clear();
+    waiting.closing = true;
+    assert!(waiting.is_urgent(), "the last records are written at once");
+}

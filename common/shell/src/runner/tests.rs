@@ -20,6 +20,7 @@ enum Event {
 
 enum Input {
     Add(u64),
+    AddLater(u64),
     Ask,
     WakeSoon,
     Panic,
@@ -83,6 +84,10 @@ impl Machine for Adder {
             Input::Add(n) => {
                 cx.record(0, Event::Add(n));
                 cx.effect(Effect::Sum(sum(cx)));
+            }
+            Input::AddLater(n) => {
+                cx.record(0, Event::Add(n));
+                cx.effect_later(Effect::Sum(sum(cx)));
             }
             Input::Ask => cx.effect(Effect::Answer(sum(cx))),
             Input::WakeSoon => self.wake_at = Some(now.mono + Span::from_millis(5)),
@@ -199,6 +204,30 @@ fn many_inputs_share_flushes_and_their_effects_keep_their_order() {
     assert!(stats.n_flushes_beside > 0 && stats.n_flushes_inline + stats.n_flushes_beside < N / 4);
     runner.stop().unwrap();
     assert_eq!(bench.durable_sum(), N * (N + 1) / 2);
+}
+
+#[test]
+fn what_nobody_waits_for_is_flushed_all_the_same_and_in_its_order() {
+    let bench = Bench::new();
+    let (runner, tells, _fails) = bench.start();
+    assert_eq!(next(&tells), Effect::Sum(0));
+    for n in 1..=20 {
+        runner.inbox().tell_inline([Input::AddLater(1)]);
+        assert_eq!(next(&tells), Effect::Sum(3 * n - 2));
+        // One that is awaited takes those before it along.
+        let inputs = [Input::AddLater(1), Input::AddLater(1), Input::Ask];
+        runner.inbox().tell_all(inputs);
+        assert_eq!(next(&tells), Effect::Sum(3 * n - 1));
+        assert_eq!(next(&tells), Effect::Sum(3 * n));
+        assert_eq!(next(&tells), Effect::Answer(3 * n));
+    }
+    runner.inbox().tell_inline([Input::AddLater(40)]);
+    runner.stop().unwrap();
+    assert_eq!(
+        bench.durable_sum(),
+        100,
+        "a manager that ends waits for no others"
+    );
 }
 
 #[test]

@@ -84,10 +84,12 @@ impl Attempts {
         self.heard(resource, attempts.iter().copied());
         let outcomes = self.truly_lacking(step, grid, outcomes);
         let completed = self.record_outcomes(step, outcomes, None);
-        // It leaves when the outcomes are durable; one that was recorded before is answered too.
+        // It leaves when the outcomes are durable; one that was recorded before is answered too. The executor
+        // holds an outcome for so long, and no slot.
         for part in attempts.chunks(ATTEMPTS_MAX) {
             let acknowledge = ToActivity::Acknowledge(part.to_vec());
-            step.cx.effect(Effect::ToActivity(resource, acknowledge));
+            step.cx
+                .effect_later(Effect::ToActivity(resource, acknowledge));
         }
         completed
     }

@@ -13,7 +13,7 @@ use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 use wire::group::Offered;
 
 use super::named_limits::LimitRoom;
-use super::{Attempts, Grid, again};
+use super::{Attempts, Grid, again, send::Destination};
 use crate::enact::evaluate::{Spot, fault_event};
 use crate::enact::message::recomputed;
 use crate::limits;
@@ -94,7 +94,12 @@ impl Attempts {
                 step.cx.record(Stream::Process(id), sent);
                 let messages = vec![message];
                 self.note_sent(id, resource, &messages);
-                self.send_in_parts(step, grid.files, (resource, epoch), messages);
+                let to = Destination {
+                    resource,
+                    epoch,
+                    is_awaited: true,
+                };
+                self.send_in_parts(step, grid.files, to, messages);
                 let timer = Timer::Unacknowledged(id, resource);
                 step.timers.set_once(timer, next);
                 true

@@ -33,6 +33,15 @@ struct Prepared {
     is_early: bool,
 }
 
+/// A machine that attempts are sent to.
+#[derive(Clone, Copy)]
+pub(super) struct Destination {
+    pub(super) resource: ResourceId,
+    pub(super) epoch: Epoch,
+    /// False if the attempts that are out there keep its slots at work for some milliseconds.
+    pub(super) is_awaited: bool,
+}
+
 impl Attempts {
     /// Sends ready activities to their machines. Returns true if that caused a fault.
     pub(crate) fn send_ready(
@@ -55,7 +64,7 @@ impl Attempts {
         }
         let n_held_back = Cell::new(0);
         let room = LimitRoom::new(self, step, known);
-        let mut chosen: Vec<(ResourceId, Epoch, Vec<ActivityId>)> = Vec::new();
+        let mut chosen: Vec<(Destination, Vec<ActivityId>)> = Vec::new();
         for (&place, queue) in &known.index.ready {
             // An activity without a place in the plan runs on the first machine with slots. With
             // leases it is planned again instead, since an activity of a lost machine has no place
@@ -73,9 +82,15 @@ impl Attempts {
             };
             let n_out = known.n_out_at(resource);
             let window = (slots * limits::WINDOW_PER_SLOT + limits::WINDOW_BASE) as usize;
-            if slots == 0 || n_out >= window {
+            // Eight attempts in one message cost little more than one.
+            if slots == 0 || n_out > window - window / 8 {
                 continue;
             }
+            let to = Destination {
+                resource,
+                epoch,
+                is_awaited: n_out < window / 2,
+            };
             let may_go = |activity| {
                 if grid.files.holds_back(id, activity) {
                     n_held_back.update(|n| n + 1);
@@ -98,7 +113,7 @@ impl Attempts {
             let next = next.map(|(_, activity)| activity);
             let next: Vec<ActivityId> = next.inspect(|&activity| room.take(activity)).collect();
             if !next.is_empty() {
-                chosen.push((resource, epoch, next));
+                chosen.push((to, next));
             }
         }
         if room.awaits_others() {
@@ -106,8 +121,8 @@ impl Attempts {
         }
         self.note_held_back(step, id, n_held_back.get());
         let mut has_faulted = false;
-        for (resource, epoch, activities) in chosen {
-            has_faulted |= self.send(step, grid, (id, resource, epoch), activities, slice);
+        for (to, activities) in chosen {
+            has_faulted |= self.send(step, grid, (id, to), activities, slice);
         }
         has_faulted
     }
@@ -130,17 +145,18 @@ impl Attempts {
         &mut self,
         step: &mut Step<'_>,
         grid: Grid<'_>,
-        (id, resource, epoch): (ProcessId, ResourceId, Epoch),
+        (id, to): (ProcessId, Destination),
         activities: Vec<ActivityId>,
         slice: &mut Slice,
     ) -> bool {
+        let resource = to.resource;
         let prepared = prepare(step, grid, (id, resource), activities, slice);
         let next = step.now.mono + limits::REPEAT;
         if !prepared.sent.is_empty() {
             self.note_sent(id, resource, &prepared.messages);
             let sent = Event::Sent(prepared.sent, prepared.cache_keys);
             step.cx.record(Stream::Process(id), sent);
-            self.send_in_parts(step, grid.files, (resource, epoch), prepared.messages);
+            self.send_in_parts(step, grid.files, to, prepared.messages);
             let timer = Timer::Unacknowledged(id, resource);
             step.timers.set_once(timer, next);
         }
@@ -211,7 +227,12 @@ impl Attempts {
                 break;
             }
         }
-        self.send_in_parts(step, grid.files, (resource, epoch), messages);
+        let to = Destination {
+            resource,
+            epoch,
+            is_awaited: true,
+        };
+        self.send_in_parts(step, grid.files, to, messages);
         step.timers.set(
             Timer::Unacknowledged(id, resource),
             step.now.mono + limits::REPEAT,
@@ -223,20 +244,24 @@ impl Attempts {
         &mut self,
         step: &mut Step<'_>,
         files: &Files,
-        (resource, epoch): (ResourceId, Epoch),
+        to: Destination,
         messages: Vec<Dispatch>,
     ) {
         let process = messages.first().map(|message| message.attempt.process);
-        let holds = process.and_then(|id| holds(step.cx.process(id)?, resource));
+        let holds = process.and_then(|id| holds(step.cx.process(id)?, to.resource));
         for attempts in parts(messages) {
             self.note_announced(files, &attempts);
             let message = ToActivity::Dispatch {
-                meant_for: epoch,
+                meant_for: to.epoch,
                 holders: files.addresses(&attempts),
                 attempts,
                 holds,
             };
-            step.cx.effect(Effect::ToActivity(resource, message));
+            let dispatch = Effect::ToActivity(to.resource, message);
+            match to.is_awaited {
+                true => step.cx.effect(dispatch),
+                false => step.cx.effect_later(dispatch),
+            }
         }
     }
 

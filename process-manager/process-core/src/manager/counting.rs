@@ -44,6 +44,10 @@ impl Ledger for Counting<'_, '_> {
         self.cx.effect(effect);
     }
 
+    fn effect_later(&mut self, effect: Effect) {
+        self.cx.effect_later(effect);
+    }
+
     fn pack(&mut self, stream: Stream) {
         self.cx.pack(stream);
     }

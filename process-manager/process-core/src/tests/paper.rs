@@ -248,6 +248,10 @@ impl Ledger for Paper {
         self.effects.push(effect);
     }
 
+    fn effect_later(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
     fn pack(&mut self, stream: Stream) {
         if let Some(state) = self.states.get_mut(&stream) {
             state.pack();
