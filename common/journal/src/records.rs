@@ -21,8 +21,9 @@ use crate::guard::guarded;
 /// acknowledged values at each power cut, up to 4 KB at none.
 pub const RECORD_BYTES_MAX: usize = 4096;
 
-/// Cache of the store in bytes: a group of 10,000 machines fits.
-const CACHE_BYTES: u64 = 16 << 20;
+/// Cache of the store in bytes: a group of 10,000 machines fits. Records are read at the start alone, and a manager
+/// keeps those that it needs itself.
+const CACHE_BYTES: u64 = 4 << 20;
 
 /// Number of stores kept that were set aside; the oldest is removed beyond it, so that a bad disk
 /// is not filled with them.
