@@ -86,8 +86,9 @@ impl Key {
 pub struct Store {
     /// Numbers of owners with their definitions, and their templates.
     books: BTreeMap<Box<[u8]>, Book>,
-    /// By the number of the book, the activity and the class, in the bytes of one key.
-    templates: BTreeMap<Box<[u8]>, Record>,
+    /// By the number of the book, the activity and the class, in the bytes of one key. The nodes of the map are seldom
+    /// full, so records of some 200 bytes are not in them.
+    templates: BTreeMap<Box<[u8]>, Box<Record>>,
     /// The number of templates of each owner.
     owners: BTreeMap<Box<str>, u32>,
     next: u32,
@@ -177,7 +178,7 @@ impl Store {
             return (None, Vec::new());
         };
         let record = self.templates.entry(place);
-        let record = record.or_insert_with(|| Record::of(seen));
+        let record = record.or_insert_with(|| Box::new(Record::of(seen)));
         record.observe(seen);
         (Some(record), gone)
     }
@@ -187,7 +188,7 @@ impl Store {
         let Some((place, gone)) = self.place_with_room(key) else {
             return Vec::new();
         };
-        self.templates.insert(place, template);
+        self.templates.insert(place, Box::new(template));
         gone
     }
 
@@ -268,7 +269,7 @@ impl Store {
         }
         self.templates.iter().filter_map(move |(key, template)| {
             let names = names.get(&number(key))?;
-            Some((self.key(names, key), template))
+            Some((self.key(names, key), &**template))
         })
     }
 
@@ -389,7 +390,7 @@ impl Store {
     ) -> impl Iterator<Item = (&[u8], &Record)> {
         let from_there = self.templates.range((from, Bound::Unbounded));
         from_there
-            .map(|(key, template)| (&**key, template))
+            .map(|(key, template)| (&**key, &**template))
             .take_while(move |(key, _)| number(key) == book.number)
     }
 
