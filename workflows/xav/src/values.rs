@@ -70,8 +70,8 @@ pub(crate) fn texts(one: &ActivityValues, status: &ActivityStatus) -> Vec<(&'sta
     let n_more = (one.n_inputs as usize).saturating_sub(one.inputs.len());
     let more = (n_more > 0).then(|| format!("and {n_more} more"));
     let outputs = status.outputs.iter();
-    let outputs = outputs
-        .map(|(name, artifact)| format!("{name}: {}, {}", artifact.bytes, short(artifact)));
+    let outputs =
+        outputs.map(|(name, artifact)| format!("{name}: {}, {}", artifact.bytes, short(artifact)));
     let captured = one.captured.iter();
     let captured = captured.map(|(name, value)| format!("{name} = {}", text::value_in_line(value)));
     let all = [
