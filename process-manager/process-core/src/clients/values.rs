@@ -26,7 +26,8 @@ pub(super) fn answer_values(step: &Step<'_>, wanted: &ValuesWanted) -> Answer {
     }
 }
 
-/// A page of the values of activities. After the first activity it takes at most some [`TURNS_STEPS`] steps.
+/// A page of the values of activities. After the first activity it takes at most some 100,000 steps, which
+/// are 5 ms.
 pub fn values(process: &Process, wanted: &ValuesWanted) -> Answer {
     let n_wanted = wanted.activities.len();
     if n_wanted > VALUES_ACTIVITIES_MAX {
@@ -91,7 +92,7 @@ fn told(process: &Process, id: ActivityId, programs: &mut Programs) -> (Activity
         match resolve(process, attempt, &mut evaluator) {
             Ok(dispatch) => {
                 n_steps += dispatch.inputs.len() as u64;
-                tell(process, &activity, &dispatch, &mut told, &mut room);
+                tell(process, activity, &dispatch, &mut told, &mut room);
             }
             Err(fault) => told.wrong = Some(room.text(&fault.message)),
         }
@@ -169,7 +170,13 @@ fn names(process: &Process, activity: &Activity) -> BTreeMap<Artifact, Box<str>>
     for value in given.filter_map(|input| produced(process, input.source)) {
         let files = match value {
             Value::List(items) => items,
-            one => vec![one],
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Map(_)
+            | Value::Artifact(..) => vec![value],
         };
         for file in files.into_iter().take(TOLD_LISTED_MAX) {
             if let Value::Artifact(artifact, Some(name)) = file {
