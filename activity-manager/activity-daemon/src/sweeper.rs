@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use activity_executor::remove_tree;
 use model::{Mono, Span};
+use shell::Failpoint;
 
 /// Directories that are removed with one wake-up of the thread.
 const BATCH: usize = 64;
@@ -88,7 +89,9 @@ impl Drop for Sweeper {
 }
 
 fn sweep_all(batches: &Receiver<Vec<String>>, root: &Path) {
+    let mut failpoint = Failpoint::of("sweeper");
     while let Ok(batch) = batches.recv() {
+        failpoint.reached();
         sweep(&batch, root);
     }
 }

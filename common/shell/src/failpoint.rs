@@ -1,4 +1,4 @@
-//! A failure on purpose at the most critical point: a batch is durable, and none of its effects has
+//! A failure on purpose at a critical point: of a manager where a batch is durable and none of its effects has
 //! left. The program crashes, or its loop stands still. Only tests use it.
 
 use rustix::process::{Signal, getpid, kill_process};
@@ -12,16 +12,16 @@ const CRASH: &str = "XAVANTES_CRASH";
 /// Names the manager and the number of flushes after which its loop stands still for good.
 const STAND: &str = "XAVANTES_STAND";
 
-/// Counts the flushes until the failure. Usually none is requested.
+/// Counts the times that the point is reached until the failure. Usually none is requested.
 #[derive(Debug, Default)]
-pub(crate) struct Failpoint {
+pub struct Failpoint {
     n_until_crash: Option<u64>,
     n_until_stand: Option<u64>,
 }
 
 impl Failpoint {
-    /// Reads the environment variables for a manager.
-    pub(crate) fn of(manager: &str) -> Failpoint {
+    /// Reads the environment variables for a manager, or for a thread that has such a point.
+    pub fn of(manager: &str) -> Failpoint {
         let asked = |variable| environment::text(variable).and_then(|text| asked(&text, manager));
         Failpoint {
             n_until_crash: asked(CRASH),
@@ -29,8 +29,8 @@ impl Failpoint {
         }
     }
 
-    /// Called when a batch is durable and its effects have not left.
-    pub(crate) fn flushed(&mut self) {
+    /// Called at the point.
+    pub fn reached(&mut self) {
         if is_reached(&mut self.n_until_crash) {
             // If the signal were refused, the program would only go on.
             let _ = kill_process(getpid(), Signal::KILL);

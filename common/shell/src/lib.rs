@@ -40,6 +40,7 @@ mod telemetry;
 
 pub use client::{Client, ClientError, Watch};
 pub use clients::{Answers, ClientInputs, Clients, ClientsError};
+pub use failpoint::Failpoint;
 pub use inbox::{Inbox, InputReceiver, Pulse, Refused, inbox};
 pub use link::{End, Key, Received, Sender, in_turn, link};
 pub use log_part::log_part;

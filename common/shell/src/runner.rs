@@ -499,7 +499,7 @@ impl<M: Machine, O: EffectHandler<M>> Loop<M, O> {
         result.map_err(|error| RunError::Journal(Arc::new(error)))?;
         self.journal = Some(journal);
         self.n_flushed = number;
-        self.failpoint.flushed();
+        self.failpoint.reached();
         Ok(())
     }
 

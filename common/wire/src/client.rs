@@ -15,6 +15,7 @@ mod progress;
 mod published;
 mod rescheduled;
 mod turn;
+mod values;
 mod why;
 
 pub use foresight::{Forecast, Foresight};
@@ -30,6 +31,10 @@ pub use progress::{
 pub use published::{PublishedAt, PublishedFile, PublishedPage};
 pub use rescheduled::Rescheduled;
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
+pub use values::{
+    ActivityValues, Rendered, TOLD_ACTIVITY_BYTES_MAX, TOLD_BYTES_MAX, TOLD_LISTED_MAX, ToldInput,
+    VALUES_ACTIVITIES_MAX, ValuesPage, ValuesWanted,
+};
 pub use why::{Change, EachRun, REASONS_MAX, Reason, Recall, Why};
 
 /// A client's request. It has a number in its envelope, which the answer repeats.
@@ -134,6 +139,9 @@ pub enum Request {
     /// Describe some activities of a process. Answered by `Activities`, `Refused` or `Unknown`.
     #[n(17)]
     Activities(#[n(0)] Box<ActivitiesWanted>),
+    /// Return the values of some activities. Answered by `Values`, `Refused` or `Unknown`.
+    #[n(18)]
+    Values(#[n(0)] Box<ValuesWanted>),
 }
 
 /// A process to run.
@@ -268,6 +276,9 @@ pub enum Answer {
     /// Some activities of a process.
     #[n(21)]
     Activities(#[n(0)] Box<ActivitiesPage>),
+    /// The values of some activities.
+    #[n(22)]
+    Values(#[n(0)] Box<ValuesPage>),
 }
 
 /// A machine that processes may use.

@@ -17,6 +17,7 @@ mod requests;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod values;
 mod watch;
 mod whole;
 mod why;
@@ -42,6 +43,7 @@ pub(crate) use history::history_forgotten;
 pub use answers::{expansions, status, submission, summaries};
 pub use pages::{activities, processes};
 pub use published::published;
+pub use values::values;
 pub use whole::why_process;
 pub use why::why;
 

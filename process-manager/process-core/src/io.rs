@@ -84,6 +84,7 @@ impl Input {
             | Request::Published { .. }
             | Request::Processes(_)
             | Request::Activities(_)
+            | Request::Values(_)
             | Request::Tail(_)
             | Request::Log { .. }
             | Request::Machines

@@ -44,7 +44,8 @@ mod tree;
 mod turns;
 
 pub use clients::{
-    activities, expansions, processes, published, status, submission, summaries, why, why_process,
+    activities, expansions, processes, published, status, submission, summaries, values, why,
+    why_process,
 };
 pub use config::{Config, Quota};
 pub use deed::{Action, Deed};

@@ -137,6 +137,13 @@ impl Offline {
                     None => Answer::Unknown(wanted.process),
                 },
             },
+            Request::Values(wanted) => match self.process(wanted.process) {
+                Some(known) => process_core::values(known, wanted),
+                None => match self.held(wanted.process) {
+                    Some(held) => Answer::Refused(vec![held.told()]),
+                    None => Answer::Unknown(wanted.process),
+                },
+            },
             Request::Foresee(submit) => self.foresee((**submit).clone(), &mut |_| true),
             Request::Submit(_)
             | Request::Cancel(_)

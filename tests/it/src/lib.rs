@@ -117,6 +117,8 @@ mod self_check;
 mod services;
 #[cfg(test)]
 mod status_and_interrupts;
+#[cfg(test)]
+mod told_values;
 mod wait;
 #[cfg(test)]
 mod wide_gather;

@@ -114,6 +114,18 @@ impl Sandbox {
         }
     }
 
+    /// The same, with a file as its standard output, so that what it has written can be told at any moment.
+    pub(crate) fn start_into(
+        &self,
+        file: fs::File,
+        (name, value): (&str, &str),
+        arguments: &[&str],
+    ) -> Started {
+        let mut command = self.command(arguments);
+        let child = command.env(name, value).stdout(file).spawn().unwrap();
+        Started { child }
+    }
+
     /// The lines of a file in it that commands append to.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
@@ -174,12 +186,9 @@ impl Started {
             stdout: String::new(),
             stderr: String::new(),
         };
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut done.stdout)
-            .unwrap();
+        if let Some(mut stdout) = self.child.stdout.take() {
+            stdout.read_to_string(&mut done.stdout).unwrap();
+        }
         self.child
             .stderr
             .take()

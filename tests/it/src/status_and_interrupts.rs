@@ -1,5 +1,8 @@
 //! Questions about running and ended processes, several processes at once, and interruptions.
 
+use std::fs;
+use std::path::PathBuf;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -273,4 +276,40 @@ fn a_reader_that_goes_ends_the_command_quietly() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&shell.stderr), "");
+}
+
+#[test]
+fn results_are_shown_before_work_directories_are_removed_and_a_signal_leaves_these() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file(
+        "swept.yaml",
+        "\
+xavantes: 1
+name: swept
+variables: { word: string }
+outputs: { word: '${ word }' }
+body:
+  activity: say
+  run: { shell: echo done | tee out.txt }
+  outputs: { out: out.txt }
+  stdout: { into: word }
+",
+    );
+    let shown = sandbox.path("shown");
+    let into = fs::File::create(&shown).unwrap();
+    let mut run = sandbox.start_into(into, ("XAVANTES_STAND", "sweeper:1"), &["run", &file]);
+    run.until_it_says("removing the work directories");
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "word: done\n");
+    assert!(!run.has_ended());
+    run.signal(Signal::INT);
+    run.end().expect(0);
+    let status = sandbox.json(&["status", "--json"]);
+    assert_eq!(status["state"], "completed");
+    let directory = PathBuf::from(status["directory"].as_str().unwrap());
+    let work = directory
+        .join("am/work")
+        .join(status["process"].as_str().unwrap());
+    assert!(work.join("1").is_dir());
+    // What was left stands in nobody's way.
+    sandbox.xav(&["rerun"]).expect(0).shows("word: done");
 }

@@ -152,7 +152,8 @@ impl Client {
             | Answer::Foreseen(_)
             | Answer::Published(_)
             | Answer::ProcessesPage(_)
-            | Answer::Activities(_) => {}
+            | Answer::Activities(_)
+            | Answer::Values(_) => {}
         }
     }
 }
@@ -193,7 +194,8 @@ pub(crate) fn in_short(answer: &Answer) -> String {
         | Answer::Foreseen(_)
         | Answer::Published(_)
         | Answer::ProcessesPage(_)
-        | Answer::Activities(_) => format!("{answer:?}"),
+        | Answer::Activities(_)
+        | Answer::Values(_) => format!("{answer:?}"),
     }
 }
 
@@ -213,6 +215,7 @@ pub(crate) fn asked_in_short(request: &Request) -> String {
         | Request::Published { .. }
         | Request::Processes(_)
         | Request::Activities(_)
+        | Request::Values(_)
         | Request::Tail(_)
         | Request::Log { .. }
         | Request::Machines

@@ -398,7 +398,7 @@ pub(crate) struct Status {
     /// Show every activity, however many there are
     #[arg(long, conflicts_with = "page")]
     pub(crate) all: bool,
-    /// Only this activity: one, `align[3]`, or all items of one, `align`
+    /// Only this activity: one, `align[3]`, with its values, or all items of one, `align`
     #[arg(long, value_name = "ACTIVITY")]
     pub(crate) of: Option<String>,
     /// Only activities that are there

@@ -170,6 +170,7 @@ impl Source {
                 Request::Log { process, .. } => Answer::Unknown(*process),
                 Request::Tail(attempt) => Answer::Unknown(attempt.process),
                 Request::Activities(wanted) => Answer::Unknown(wanted.process),
+                Request::Values(wanted) => Answer::Unknown(wanted.process),
                 Request::Processes(_) => Answer::ProcessesPage(Box::default()),
                 Request::Machines => Answer::Machines(Vec::new()),
                 Request::History { .. } => Answer::History(Box::default()),

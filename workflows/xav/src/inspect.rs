@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::Bytes;
+use model::{ActivityId, Bytes};
 use serde_json::json;
 
 use crate::arguments::{Export, ExportFormat, Format, List, Recording, Show, Status, Validate};
@@ -11,6 +11,7 @@ use crate::chosen::{self, Choice, Only, Page};
 use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located, Scope};
 use crate::source_file::{self, SourceFile};
+use crate::values::{self, Values};
 use crate::{fault, json, pages, render, screen, text};
 
 /// `xav list`
@@ -107,6 +108,7 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
         return pages::status(arguments, limit, &location, process, &mut source);
     }
     let (mut status, definition) = source.known(process)?;
+    let mut values = Values::new();
     if let Some(choice) = arguments.choice() {
         let is_interrupted = !status.summary.phase.has_ended() && !source.is_live();
         let chosen = choice.among(&status, &definition)?;
@@ -115,8 +117,17 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
             (false, _, number) => (Some(chosen::page(&chosen, number)?), chosen.len()),
         };
         let shown = page.as_ref().map_or(&chosen[..], |page| page.shown);
+        // The values of many are for programs.
+        if arguments.of.is_some() && (arguments.json || shown.len() == 1) {
+            let named: Vec<ActivityId> = shown.iter().map(|one| one.activity).collect();
+            values = values::of(&mut source, process, &named)?;
+        }
         if !arguments.json {
-            let text = render::rows(&status, &definition, shown, is_interrupted);
+            let mut text = render::rows(&status, &definition, shown, is_interrupted);
+            for one in shown {
+                let told = values.get(&one.activity);
+                text.push_str(&told.map_or(String::new(), |told| values::lines(told, one)));
+            }
             let last = arguments.last_line(&choice, page.as_ref(), n_all);
             screen::out(&(text + &last))?;
             return Ok(0);
@@ -125,6 +136,12 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
     }
     if arguments.json {
         let mut document = json::status(&status, &definition, &location);
+        if arguments.of.is_some() {
+            for (place, one) in status.activities.iter().enumerate() {
+                let told = values.get(&one.activity);
+                document["activity_list"][place]["values"] = json!(told.map(values::document));
+            }
+        }
         document["is_live"] = json!(source.is_live());
         screen::json(&document)?;
         return Ok(0);

@@ -60,6 +60,7 @@ mod submit;
 mod summary_file;
 mod text;
 mod trace;
+mod values;
 mod visible;
 mod watch;
 mod why;

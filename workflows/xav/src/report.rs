@@ -17,6 +17,7 @@ mod lanes;
 mod packing;
 mod page;
 mod tables;
+mod told;
 mod trace;
 mod usage;
 mod values;
@@ -40,6 +41,7 @@ use crate::{screen, text};
 
 use figures::{Look, Report};
 use page::{Subject, page};
+use told::Told;
 
 /// `xav report`
 #[derive(Args, Debug)]
@@ -75,8 +77,13 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
         now,
         is_live: source.is_live(),
     };
+    let mut report = Report::of(&status, &definition, look);
+    let is_page_wanted = arguments.trace.is_none() || arguments.out.is_some();
+    if is_page_wanted {
+        let values = crate::values::of(&mut source, process, &Told::wanted(&status))?;
+        report.told = Told::of(&status, &values);
+    }
     drop(source);
-    let report = Report::of(&status, &definition, look);
     if let Some(path) = &arguments.trace {
         let summary = &status.summary;
         let submitted = text::moment_for_programs(summary.submitted);

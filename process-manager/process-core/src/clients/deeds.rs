@@ -54,6 +54,7 @@ pub(super) fn reason(answer: &Answer) -> Option<String> {
         | Answer::Published(_)
         | Answer::ProcessesPage(_)
         | Answer::Activities(_)
+        | Answer::Values(_)
         | Answer::Foreseen(_) => Some("it cannot be done".to_owned()),
     }
 }

@@ -10,6 +10,7 @@ use super::deeds::{reason, tell_deed};
 use super::history::{forget_history, page};
 use super::pages::{answer_activities, answer_processes};
 use super::published::answer_published;
+use super::values::answer_values;
 use super::whole::answer_why_process;
 use super::why::answer_why;
 use super::{Asking, Clients, Consequence, Shown, tell};
@@ -76,6 +77,7 @@ impl Clients {
             Request::Published { process, from } => Some(answer_published(step, process, from)),
             Request::Processes(wanted) => Some(answer_processes(step, &caller, &wanted)),
             Request::Activities(wanted) => Some(answer_activities(step, shown, &wanted)),
+            Request::Values(wanted) => Some(answer_values(step, &wanted)),
             Request::Machines => Some(machines_known(shown.grid.market)),
             Request::History { definition, after } => {
                 Some(page(step, &caller, definition.as_deref(), after))
@@ -265,6 +267,7 @@ fn refusal(step: &Step<'_>, caller: &Caller, request: &Request) -> Option<Answer
         | Request::Tail(AttemptId { process: id, .. })
         | Request::Log { process: id, .. } => (*id, true),
         Request::Activities(wanted) => (wanted.process, true),
+        Request::Values(wanted) => (wanted.process, true),
     };
     // A process of another owner gets the same answer as a missing one, so that callers cannot tell
     // them apart.
@@ -294,6 +297,7 @@ fn deed(request: &Request) -> Option<(Action, Option<ProcessId>)> {
         | Request::Published { .. }
         | Request::Processes(_)
         | Request::Activities(_)
+        | Request::Values(_)
         | Request::Log { .. } => None,
     }
 }

@@ -133,6 +133,8 @@ impl World {
     /// One with a process manager, whose group manager forgets machines that are silent for so long.
     pub(super) fn that_forgets(n_ams: usize, after: &str) -> World {
         let ground = Ground {
+            // However slow everything is, the process goes on waiting for its machine.
+            of_pms: "lease = \"600s\"\n".to_owned(),
             of_gm: format!("forget-machines = \"{after}\"\n"),
             ..Ground::default()
         };

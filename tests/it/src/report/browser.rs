@@ -74,7 +74,8 @@ fn a_browser_shows_the_page_and_the_command_of_the_activity_that_is_pressed() {
     let (_, details) = document.split_once("id=\"details\"").unwrap();
     let (details, _) = details.split_once("id=\"tip\"").unwrap();
     for words in [
-        "Command",
+        "Command, as written",
+        "said = ",
         "echo ${ inputs.word } &lt;/script&gt;&lt;b&gt;",
         "stdout into said",
     ] {

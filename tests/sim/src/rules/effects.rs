@@ -113,6 +113,7 @@ fn answered(known: &Known, answer: &Answer, judged: &mut Judged) -> Result<(), S
         | Answer::History(_)
         | Answer::HistoryForgotten(_)
         | Answer::Published(_)
+        | Answer::Values(_)
         | Answer::Foreseen(_) => {}
     }
     Ok(())

@@ -30,6 +30,7 @@ pub(crate) fn data(report: &Report) -> Value {
         "plan": plan(report),
         "chain": chain(report),
         "written": report.written.texts,
+        "told": report.told.texts,
     })
 }
 
@@ -96,6 +97,7 @@ fn activities(report: &Report) -> Value {
         "step": column(report.graph.of.iter().map(|place| or_none(*place))),
         "state": column(state.iter()),
         "written": column(report.written.of.iter().map(|place| or_none(*place))),
+        "told": column(report.told.of.iter().map(|place| or_none(*place))),
         "plan": column(rows.iter().map(|row| or_none(row.planned))),
         "last": column(rows.iter().map(|row| or_none(row.last))),
         "tries": column(rows.iter().map(|row| row.n_attempts)),

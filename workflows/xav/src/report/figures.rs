@@ -14,6 +14,7 @@ use super::graph::Graph;
 use super::groups::{self, Groups};
 use super::items::Folded;
 use super::lanes;
+use super::told::Told;
 use super::usage::{self, Usage};
 use super::written::Written;
 use crate::json::{cpu, machine_of, makespan};
@@ -76,6 +77,8 @@ pub(crate) struct Report {
     pub(crate) faults: Vec<FaultText>,
     /// Activities as the definition has them.
     pub(crate) written: Written,
+    /// Activities with their values, which are asked for apart.
+    pub(crate) told: Told,
 }
 
 /// A machine.
@@ -265,6 +268,7 @@ impl Report {
             n_failed: bars.iter().filter(|bar| bar.has_failed()).count(),
             shares: shares(&groups, &bars, &chain),
             written: Written::of(definition, ids.iter().copied()),
+            told: Told::default(),
             graph: Graph::of(status, definition, &groups.of),
             folded: Folded::of(status, definition, &bars, &groups.of, until),
             machines,

@@ -144,7 +144,10 @@ function describe(activity) {
   const pairs = [["State", stateName(activity)]];
   const path = data.paths[activities.path[activity]];
   if (path) pairs.push(["Controller", path]);
-  pairs.push(...(data.written[activities.written[activity]] || []));
+  const told = data.told[activities.told[activity]] || [];
+  const written = data.written[activities.written[activity]] || [];
+  const isTold = (label) => told.some(([one]) => one === label);
+  pairs.push(...told, ...written.map(([label, text]) => [isTold(label) ? `${label}, as written` : label, text]));
   const planned = planOf(activity);
   if (planned !== null) {
     const where = slotName(plan, planned);
