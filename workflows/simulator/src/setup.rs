@@ -511,27 +511,13 @@ impl Setup {
     }
 
     /// Commands take as long as was estimated, but for some that take many times as long, and most may run twice:
-    /// those are raced. Managers die, and machines are cut off.
+    /// those are raced. Machines lose files, messages are lost, and managers die.
     pub fn races() -> Setup {
-        let faults = Faults {
-            crash: Rate(1_000),
-            n_crashes_max: 4,
-            freezes: (0, 1),
-            unpluggings: (0, 1),
-            ..Setup::copies().faults
-        };
         Setup {
             groups: (1, 1),
-            process_managers: (1, 2),
-            machines: (2, 4),
-            slots: (1, 3),
             follows_work: true,
             straggling: Rate::percent(12),
             repeatable: Rate::percent(75),
-            slow: Rate::NEVER,
-            ends_within: Span::from_secs(4 * 3_600),
-            faults,
-            fault_phase: millis(1_000, 120_000),
             ..Setup::copies()
         }
     }
