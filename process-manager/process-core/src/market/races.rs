@@ -13,7 +13,6 @@ use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span};
 
 use super::limit::fits;
 use super::planning::LINK_UNKNOWN;
-use super::rounds::Expected;
 use super::{Market, Stage};
 use crate::enact::message::laid;
 use crate::enact::works::{forecast, sum};
@@ -28,6 +27,17 @@ pub(super) struct Late {
     pub(super) activity: ActivityId,
     pub(super) number: u32,
     pub(super) elapsed: Span,
+}
+
+/// The expectations of a running attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    /// The machine where it runs.
+    pub(super) resource: ResourceId,
+    /// The seconds that it takes on the mean machine of its process.
+    pub(super) seconds: f64,
+    /// Its work in reference seconds.
+    pub(super) work: f64,
 }
 
 /// An activity that takes too long.

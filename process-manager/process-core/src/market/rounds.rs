@@ -23,7 +23,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
-use super::races::Late;
+use super::races::{Expected, Late};
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
 use crate::machines::Machines;
@@ -125,17 +125,6 @@ struct Running {
     nominal: f64,
     /// The moment at which it is judged if it still runs.
     due: Mono,
-}
-
-/// The expectations of a running attempt.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Expected {
-    /// The machine where it runs.
-    pub(super) resource: ResourceId,
-    /// The seconds that it takes on the mean machine of its process.
-    pub(super) seconds: f64,
-    /// Its work in reference seconds.
-    pub(super) work: f64,
 }
 
 /// A machine that is not as planned: its power beside the nominal one, or the speed of its links beside what was

@@ -61,14 +61,12 @@ fn failed(name: FaultName) -> End {
 }
 
 fn verdicts(bench: &Bench) -> Vec<Verdict> {
-    let ended = bench
-        .paper
-        .events
-        .iter()
-        .filter_map(|(_, event)| match event {
-            Event::Ended(ended) => Some(ended.verdict.clone()),
-            _ => None,
-        });
+    let ended = bench.paper.events.iter().filter_map(|(_, event)| {
+        let Event::Ended(ended) = event else {
+            return None;
+        };
+        Some(ended.verdict.clone())
+    });
     ended.collect()
 }
 
