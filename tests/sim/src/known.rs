@@ -93,6 +93,8 @@ pub struct Durable {
     pub out: BTreeMap<ActivityId, AttemptId>,
     /// Attempts that are out beside those, in a race or after one.
     pub beside: BTreeSet<AttemptId>,
+    /// Those of a race whose end counts for nothing.
+    pub dropped: BTreeSet<AttemptId>,
     /// Attempts whose end is recorded.
     pub ended: BTreeMap<AttemptId, End>,
     /// Attempts that were sent to make files again.
@@ -369,6 +371,9 @@ impl Durable {
                 let outcome = &ended.outcome;
                 let is_dropped = matches!(ended.verdict, Verdict::Dropped(_));
                 self.end(outcome.attempt, is_dropped);
+                if is_dropped {
+                    self.dropped.insert(outcome.attempt);
+                }
                 self.ended.insert(outcome.attempt, outcome.end);
                 if let Some(fault) = ended.verdict.fault() {
                     self.is_unknown |= fault.name == FaultName::OutcomeUnknown;
