@@ -10,6 +10,7 @@ mod named_limits;
 mod out;
 mod outcomes;
 mod places;
+mod race;
 mod recompute;
 mod send;
 #[cfg(test)]
@@ -60,8 +61,19 @@ struct Open {
     looks_again: Option<Mono>,
 }
 
-/// Activities that are known to run: the start time and the process id of the command.
-pub(crate) type Commands = BTreeMap<ActivityId, (Wall, u32)>;
+/// Attempts that are known to run, by activity and number: the start time and the process id of the command.
+pub(crate) type Commands = BTreeMap<(ActivityId, u32), (Wall, u32)>;
+
+/// The command of an activity, where it is known to run: the start time and the process id. In a race it is that of
+/// the attempt which the state of the activity names.
+pub(crate) fn command_of(
+    running: Option<&Commands>,
+    process: &Process,
+    activity: ActivityId,
+) -> Option<(Wall, u32)> {
+    let number = process.activity(activity).number;
+    running?.get(&(activity, number)).copied()
+}
 
 /// The machines, their offers and their files, as other parts know them.
 #[derive(Clone, Copy)]
@@ -109,7 +121,8 @@ impl Grid<'_> {
 impl Running for Attempts {
     fn started(&self, attempt: AttemptId) -> Option<Wall> {
         let running = self.running(attempt.process)?;
-        running.get(&attempt.activity).map(|&(at, _)| at)
+        let key = (attempt.activity, attempt.number);
+        running.get(&key).map(|&(at, _)| at)
     }
 
     fn processes_at(&self, resource: ResourceId) -> Vec<ProcessId> {
@@ -163,7 +176,7 @@ impl Attempts {
         self.open.keys().copied()
     }
 
-    /// The activities of a process that are known to run.
+    /// The attempts of a process that are known to run.
     pub(crate) fn running(&self, id: ProcessId) -> Option<&Commands> {
         self.open.get(&id).map(|open| &open.running)
     }

@@ -89,6 +89,7 @@ impl Held {
             | Event::Granted { .. }
             | Event::Sent(..)
             | Event::Recomputing(_)
+            | Event::Racing(..)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
             | Event::FilesLost(..)

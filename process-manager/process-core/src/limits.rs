@@ -60,13 +60,18 @@ pub const JUDGE_EACH: Span = Span::from_millis(50);
 /// A running activity is overdue when it has taken this much longer than expected at the earliest: on a busy
 /// machine, a command of some milliseconds may take a tenth of a second by chance.
 pub const LATE_LEAST: Span = Span::from_millis(500);
-/// A repeatable activity is made again elsewhere when it has taken so many times as long as nine in ten runs of it
-/// take...
+/// A repeatable activity is started a second time elsewhere when it has taken so many times as long as nine in ten
+/// runs of it take...
 pub const STRAGGLES: f64 = 2.0;
-/// ...and at least so long, since to stop it and send it elsewhere takes a while...
+/// ...and at least so long, since to send it elsewhere takes a while...
 pub const STRAGGLES_LEAST: Span = Span::from_secs(1);
 /// ...but not after so many attempts: it may be its inputs that take so long.
 pub const STRAGGLED_MAX: u32 = 3;
+/// Second attempts of a process that are out at the same time: each costs as much as its activity, and where more
+/// take too long, it is their machine that is slow, and plans move what has not started.
+pub const RACES_MAX: usize = 8;
+/// The time after which an activity that takes too long, and that had no room for a second attempt, is looked at again.
+pub const RACE_EACH: Span = Span::from_secs(1);
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
 /// process it is [`REPLAN_EACH`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);

@@ -20,11 +20,11 @@ mod overdue;
 mod owners;
 mod planning;
 mod queue;
+mod races;
 mod release;
 mod returns;
 mod rounds;
 mod slots;
-mod stragglers;
 mod telling;
 #[cfg(test)]
 mod tests;

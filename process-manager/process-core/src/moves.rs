@@ -142,16 +142,27 @@ impl Parts {
         self.take_back(step, resource);
     }
 
-    /// Judges machines whose activities run longer than expected, and makes those again elsewhere that may run
-    /// twice: what runs is stopped, and until its machine has said so its slot is not free.
+    /// Judges machines whose activities run longer than expected, and starts those a second time elsewhere that may
+    /// run twice.
     pub(crate) fn judge_overdue(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        let stragglers = self.market.judge_overdue(step, &self.machines, id);
-        for (resource, attempt) in stragglers {
-            self.machines.drop_unwanted(step, resource, &[attempt]);
-            self.attempts
-                .lose(step, resource, &[attempt], Gone::Doubled);
-            self.take_back(step, resource);
+        let races = self.market.judge_overdue(step, &self.machines, id);
+        if races.is_empty() {
+            return;
         }
+        let mut slice = self.slice(step, id);
+        for (activity, resource) in races {
+            let (attempts, grid) = self.attempts_and_grid();
+            attempts.race(step, grid, (id, resource), activity, &mut slice);
+        }
+        self.end_slice(step, id, &slice);
+    }
+
+    /// Slots are given back where others wait for some. Second attempts do not keep theirs from them.
+    pub(crate) fn return_slots(&mut self, step: &mut Step<'_>, id: ProcessId) {
+        if self.market.has_others_waiting(id) {
+            self.attempts.stop_rivals(step, id);
+        }
+        self.market.return_slots(step, &self.machines, id);
     }
 
     /// Attempts that a plan moves are asked back, and it comes into force once they are there.

@@ -32,6 +32,11 @@ pub(crate) fn observe(
         let Some(known) = known.filter(|known| known.is_out(outcome.attempt)) else {
             continue;
         };
+        // Of a race, the result alone tells how long the activity takes.
+        let is_result = outcome.end == End::Completed && !known.has_lost(outcome.attempt);
+        if !is_result && (known.is_racing(outcome.attempt) || known.has_lost(outcome.attempt)) {
+            continue;
+        }
         let Some((key, seen)) = observed(known, power, outcome) else {
             continue;
         };

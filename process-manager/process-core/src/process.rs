@@ -16,6 +16,7 @@ pub(crate) mod index;
 pub(crate) mod items;
 pub(crate) mod packed;
 pub(crate) mod plan;
+pub(crate) mod race;
 pub(crate) mod readers;
 pub(crate) mod ready;
 pub(crate) mod recompute;
@@ -38,6 +39,7 @@ use crate::process::activity::ActivityState;
 use crate::process::chapters::Changed;
 use crate::process::details::Details;
 use crate::process::index::Index;
+use crate::process::race::Rival;
 use crate::record;
 use crate::record::{
     CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, Rescheduled, SEMANTICS,
@@ -135,6 +137,10 @@ pub struct ProcessState {
     /// The slots of the machines that plans have named; none where nobody has recorded any.
     #[n(20)]
     pub(crate) machine_slots: Option<BTreeMap<ResourceId, u32>>,
+    /// Attempts that are out beside those that the states of their activities name, by activity and number; none
+    /// where there are none.
+    #[n(21)]
+    pub(crate) rivals: Option<BTreeMap<(ActivityId, u32), Rival>>,
 }
 
 impl Process {

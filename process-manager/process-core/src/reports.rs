@@ -148,7 +148,7 @@ impl Parts {
         let ended = outcomes.iter().map(|outcome| outcome.attempt);
         let is_known = |attempt: &AttemptId| {
             let known = step.cx.process(attempt.process);
-            known.is_some_and(|known| !known.is_out(*attempt))
+            known.is_some_and(|known| !known.is_out(*attempt) || known.has_lost(*attempt))
         };
         let known: Vec<AttemptId> = ended.filter(is_known).collect();
         let (attempts, grid) = self.attempts_and_grid();

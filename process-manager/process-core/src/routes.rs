@@ -140,9 +140,7 @@ impl Parts {
                 .attempts
                 .stop_what_is_out(step, &self.machines, process),
             Timer::Release(process) => self.release(step, process),
-            Timer::Return(process) => {
-                self.market.return_slots(step, &self.machines, process);
-            }
+            Timer::Return(process) => self.return_slots(step, process),
             Timer::Backoff(process, activity) => {
                 self.attempts.try_again(step, process, activity);
             }

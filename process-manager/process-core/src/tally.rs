@@ -52,8 +52,10 @@ pub struct Tally {
     pub n_asked_to_move: u64,
     /// Those of them that did not shorten the process by enough.
     pub n_not_worth: u64,
-    /// Running activities that were planned once more elsewhere because they took too long.
-    pub n_stragglers: u64,
+    /// Attempts that were sent beside others at the same activities.
+    pub n_races: u64,
+    /// Those of them that had the result.
+    pub n_won_by_second: u64,
     /// Attempts that were sent to machines.
     pub n_sent: u64,
     /// Attempts that were sent to make lost files again.
@@ -97,6 +99,8 @@ pub struct Verdicts {
     pub n_faulted: u64,
     /// Those stopped because the process ends.
     pub n_stopped: u64,
+    /// Those beside which another one counts.
+    pub n_dropped: u64,
 }
 
 /// Something to be counted that no event tells.
@@ -104,8 +108,8 @@ pub struct Verdicts {
 pub(crate) enum Noted<'a> {
     /// A machine has started attempts.
     Started(&'a [Started]),
-    /// A running activity is planned once more elsewhere.
-    Straggler,
+    /// A second attempt at an activity, beside the first, has the result.
+    WonBySecond,
     /// It was looked at whether the machines of a process are as fast as planned.
     Judged,
     /// A plan was asked for since they are not.
@@ -129,7 +133,8 @@ impl Default for Tally {
             n_judged: 0,
             n_asked_to_move: 0,
             n_not_worth: 0,
-            n_stragglers: 0,
+            n_races: 0,
+            n_won_by_second: 0,
             n_sent: 0,
             n_recomputing: 0,
             n_reused: 0,
@@ -162,6 +167,7 @@ impl Counter {
             }
             Event::Sent(attempts, _) => self.tally.n_sent += attempts.len() as u64,
             Event::Recomputing(attempts) => self.tally.n_recomputing += attempts.len() as u64,
+            Event::Racing(attempts, _) => self.tally.n_races += attempts.len() as u64,
             Event::Ended(ended) => self.note_ended(id, ended, now),
             Event::Reused(reused) => {
                 self.tally.n_reused += 1;
@@ -227,6 +233,12 @@ impl Counter {
                 self.tally.faults[faults::place(&fault.name)] += 1;
             }
             Verdict::Stopped => verdicts.n_stopped += 1,
+            Verdict::Dropped(fault) => {
+                verdicts.n_dropped += 1;
+                if let Some(fault) = fault {
+                    self.tally.faults[faults::place(&fault.name)] += 1;
+                }
+            }
         }
         match ended.verdict {
             // The activity is ready once more.
@@ -242,7 +254,7 @@ impl Counter {
                     self.tally.start_delays.note(delay);
                 }
             }
-            Verdict::Stopped => {}
+            Verdict::Stopped | Verdict::Dropped(_) => {}
         }
         self.ready.follow(id, &ended.flow, now);
     }

@@ -148,6 +148,7 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
         ("lacking-inputs", verdicts.n_lacking),
         ("faulted", verdicts.n_faulted),
         ("stopped", verdicts.n_stopped),
+        ("dropped", verdicts.n_dropped),
     ] {
         ended.add(&[("result", result)], n as f64);
     }
@@ -177,8 +178,11 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
     figures.counter("reschedules_asked_total", about, tally.n_asked_to_move);
     let about = "Those of them that did not shorten the process by enough.";
     figures.counter("reschedules_declined_total", about, tally.n_not_worth);
-    let about = "Running activities that were planned once more because they took too long.";
-    figures.counter("stragglers_total", about, tally.n_stragglers);
+    let about =
+        "Attempts that were sent beside others at the same activities, which took too long.";
+    figures.counter("races_total", about, tally.n_races);
+    let about = "Those of them that had the result.";
+    figures.counter("races_won_by_second_total", about, tally.n_won_by_second);
     let about = "Time from the moment at which an activity is ready to its start.";
     figures.histogram(
         "activity_start_delay_seconds",

@@ -28,6 +28,7 @@ mod member;
 mod metrics;
 mod namespaces;
 mod private;
+mod races;
 mod relay;
 mod returns;
 mod shown;

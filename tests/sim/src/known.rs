@@ -91,6 +91,10 @@ pub struct Durable {
     pub sent: BTreeMap<AttemptId, ResourceId>,
     /// The attempt of each activity whose end is not recorded.
     pub out: BTreeMap<ActivityId, AttemptId>,
+    /// Attempts that are out beside those, in a race or after one.
+    pub beside: BTreeSet<AttemptId>,
+    /// Those of a race whose end counts for nothing.
+    pub dropped: BTreeSet<AttemptId>,
     /// Attempts whose end is recorded.
     pub ended: BTreeMap<AttemptId, End>,
     /// Attempts that were sent to make files again.
@@ -322,7 +326,32 @@ impl Durable {
 
     /// True if an attempt was sent and nothing was recorded of its end.
     pub fn is_out(&self, attempt: AttemptId) -> bool {
-        self.out.get(&attempt.activity) == Some(&attempt)
+        self.out.get(&attempt.activity) == Some(&attempt) || self.beside.contains(&attempt)
+    }
+
+    /// True if an attempt is out and another one had the result.
+    pub fn has_lost(&self, attempt: AttemptId) -> bool {
+        self.beside.contains(&attempt) && !self.out.contains_key(&attempt.activity)
+    }
+
+    /// An attempt has ended. Where others are out at its activity, its end is a result, beside which they have lost,
+    /// or it counts for nothing and one of them goes on.
+    fn end(&mut self, attempt: AttemptId, is_dropped: bool) {
+        let activity = attempt.activity;
+        let was_beside = self.beside.remove(&attempt);
+        if is_dropped && was_beside {
+            return;
+        }
+        let before = self.out.remove(&activity);
+        if is_dropped {
+            let next = self.beside.iter().find(|one| one.activity == activity);
+            if let Some(next) = next.copied() {
+                self.beside.remove(&next);
+                self.out.insert(activity, next);
+            }
+        } else if was_beside {
+            self.beside.extend(before);
+        }
     }
 
     fn update(&mut self, process: ProcessId, event: &Event) {
@@ -340,13 +369,18 @@ impl Durable {
             }
             Event::Ended(ended) => {
                 let outcome = &ended.outcome;
-                self.out.remove(&outcome.attempt.activity);
+                let is_dropped = matches!(ended.verdict, Verdict::Dropped(_));
+                self.end(outcome.attempt, is_dropped);
+                if is_dropped {
+                    self.dropped.insert(outcome.attempt);
+                }
                 self.ended.insert(outcome.attempt, outcome.end);
                 if let Some(fault) = ended.verdict.fault() {
                     self.is_unknown |= fault.name == FaultName::OutcomeUnknown;
                 }
                 // One that nobody waits for any more may have completed.
-                if outcome.end == End::Completed && ended.verdict != Verdict::Stopped {
+                let counts = ended.verdict != Verdict::Stopped && !is_dropped;
+                if outcome.end == End::Completed && counts {
                     self.completed.insert(outcome.attempt.activity);
                 }
             }
@@ -359,6 +393,17 @@ impl Durable {
                     };
                     self.sent.insert(attempt, resource);
                     self.again.insert(attempt);
+                }
+            }
+            Event::Racing(attempts, _) => {
+                for &(activity, number, resource) in attempts {
+                    let attempt = AttemptId {
+                        process,
+                        activity,
+                        number,
+                    };
+                    self.sent.insert(attempt, resource);
+                    self.beside.insert(attempt);
                 }
             }
             Event::Reused(reused) => {

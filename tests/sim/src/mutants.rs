@@ -15,7 +15,7 @@ use thiserror::Error;
 const SEEDS: u64 = 500;
 
 /// Profiles in which a fault is looked for, the likeliest first.
-const PROFILES: [&str; 15] = [
+const PROFILES: [&str; 16] = [
     "hard",
     "crashes",
     "lossy",
@@ -31,6 +31,7 @@ const PROFILES: [&str; 15] = [
     "each-here",
     "each",
     "discards",
+    "races",
 ];
 
 /// The copied parts of the workspace: the sources of the program.

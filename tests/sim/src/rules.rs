@@ -21,6 +21,7 @@ mod order;
 mod outcome;
 mod overlap;
 mod plans;
+mod races;
 mod recall;
 mod reported;
 mod returns;
@@ -146,6 +147,11 @@ impl Rules {
                 "discards",
                 "discards (no file goes that somebody may need, and what nobody needs does)",
                 Box::<discards::Discards>::default(),
+            ),
+            entry(
+                "races",
+                "races (the first result counts, and a loser is waited for until it is stopped)",
+                Box::new(races::Races),
             ),
             entry(
                 "slots",

@@ -46,7 +46,7 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut random = Random::new(seed);
     let mut options = Options::default();
     if setup.lease.is_some() {
-        options.repeatable = Rate::percent(15);
+        options.repeatable = setup.repeatable;
         // A process has many activities, and one whose outcome is unknown ends it.
         let percent = random.pick(&[0, 5, 30]).unwrap_or_default();
         options.at_most_once = Rate::percent(percent);

@@ -326,7 +326,7 @@ pub(crate) const ACTIVITY: Table = Table {
         key(
             "repeatable",
             Shape::Truth,
-            "Whether two attempts may run at the same time, so that none is waited for whose machine is silent",
+            "Whether two attempts may run at the same time, so that none is waited for whose machine is silent, or that takes far too long",
         ),
         key(
             "at-most-once",

@@ -17,7 +17,7 @@ use crate::executor::{Executor, Wants};
 use crate::host::{Host, wall};
 use crate::observe::{Observer, Seen};
 use crate::random::{Random, Rate};
-use crate::setup::{LINGER, Setup};
+use crate::setup::{LINGER, STRAGGLING, Setup};
 use crate::sim::{Happening, Node, Sim};
 
 /// Delay of a message between a daemon and its executor.
@@ -34,6 +34,7 @@ pub(crate) struct Machines {
     /// Runs that have failed, by activity.
     n_failed: BTreeMap<(ProcessId, ActivityId), u32>,
     runs: (Span, Span),
+    straggling: Rate,
     /// Running times of activities on a core of power 1.0; empty where they are drawn.
     works: BTreeMap<(ProcessId, ActivityId), Work>,
 }
@@ -127,6 +128,7 @@ impl Machines {
             behaviours,
             n_failed: BTreeMap::new(),
             runs,
+            straggling: setup.straggling,
             works: BTreeMap::new(),
         }
     }
@@ -149,7 +151,11 @@ impl Machines {
         match self.works.get(&(attempt.process, attempt.activity)) {
             Some(work) => {
                 let power = self.list[machine].config.power;
-                Span::from_seconds_up(work.reference_seconds() / power)
+                let length = Span::from_seconds_up(work.reference_seconds() / power);
+                match self.straggling != Rate::NEVER && random.happens(self.straggling) {
+                    true => Span(length.0.saturating_mul(STRAGGLING)),
+                    false => length,
+                }
             }
             None => random.span(self.runs),
         }

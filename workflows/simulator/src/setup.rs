@@ -31,6 +31,10 @@ pub struct Setup {
     pub runs: (Span, Span),
     /// True if a command runs as long as its activity's work takes on the machine, where it has any.
     pub follows_work: bool,
+    /// Commands that take [`STRAGGLING`] times as long as they should, where they follow their work.
+    pub straggling: Rate,
+    /// Activities that may run twice, where there are leases.
+    pub repeatable: Rate,
     /// The same for making ready, collecting and planning.
     pub works_aside: (Span, Span),
     /// The length of leases; none where all is one program.
@@ -154,6 +158,9 @@ pub(crate) const LINGER: Span = Span::from_secs(10);
 /// A long absence of a manager.
 pub(crate) const LONG_AWAY: (Span, Span) = (Span::from_secs(8), Span::from_secs(14));
 
+/// The factor by which a command that straggles takes longer.
+pub(crate) const STRAGGLING: u64 = 20;
+
 /// Activities of ended iterations of which everything is kept, where there are loops: drawn ones have few
 /// iterations.
 const KEPT: u32 = 1;
@@ -221,6 +228,8 @@ impl Setup {
             powers: (5, 20),
             runs: millis(1, 3_000),
             follows_work: false,
+            straggling: Rate::NEVER,
+            repeatable: Rate::percent(15),
             works_aside: (Span(20), Span(5_000)),
             lease: None,
             lengths: &[],
@@ -501,6 +510,18 @@ impl Setup {
         }
     }
 
+    /// Commands take as long as was estimated, but for some that take many times as long, and most may run twice:
+    /// those are raced. Machines lose files, messages are lost, and managers die.
+    pub fn races() -> Setup {
+        Setup {
+            groups: (1, 1),
+            follows_work: true,
+            straggling: Rate::percent(12),
+            repeatable: Rate::percent(75),
+            ..Setup::copies()
+        }
+    }
+
     /// Parts of processes are run for each of some items, on machines with stores of their own.
     pub fn each() -> Setup {
         Setup {
@@ -569,7 +590,7 @@ impl Setup {
     }
 
     /// The names that [`Setup::named`] knows.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "calm",
         "lossy",
         "crashes",
@@ -585,12 +606,14 @@ impl Setup {
         "each",
         "each-here",
         "discards",
+        "races",
     ];
 
     /// A setup by its name.
     pub fn named(name: &str) -> Option<Setup> {
         match name {
             "discards" => Some(Setup::discards()),
+            "races" => Some(Setup::races()),
             "each" => Some(Setup::each()),
             "each-here" => Some(Setup::each_here()),
             "calm" => Some(Setup::calm()),

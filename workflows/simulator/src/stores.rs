@@ -203,7 +203,9 @@ impl Stores {
         number: impl Fn(ResourceId) -> Option<usize>,
     ) {
         match event {
-            Event::Sent(attempts, _) | Event::Recomputing(attempts) => {
+            Event::Sent(attempts, _)
+            | Event::Racing(attempts, _)
+            | Event::Recomputing(attempts) => {
                 for &(activity, attempt, resource) in attempts {
                     let attempt = AttemptId {
                         process: id,

@@ -6,7 +6,7 @@ use wire::client::{ActivityStatus, Answer, Machine, Planned, Status, Submit, Sum
 use super::Shown;
 use super::forget::kept_for;
 use super::left::left;
-use crate::dispatch::{Commands, Grid};
+use crate::dispatch::{Commands, Grid, command_of};
 use crate::market::Market;
 use crate::process::Process;
 use crate::record::Expanded;
@@ -76,19 +76,25 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     let left = left(known, step.history, running, step.now.wall);
     (status.left, status.left_p90) = (left.median, left.p90);
     for activity in &mut status.activities {
-        show_running(activity, running);
+        show_running(activity, known, running);
     }
     status
 }
 
 /// Shows an activity as running, if its command is known to run.
-pub(super) fn show_running(activity: &mut ActivityStatus, running: Option<&Commands>) {
-    let command = running.and_then(|running| running.get(&activity.activity));
-    if let Some(&(at, pid)) = command {
+pub(super) fn show_running(
+    activity: &mut ActivityStatus,
+    process: &Process,
+    running: Option<&Commands>,
+) {
+    if command_of(running, process, activity.activity).is_some() {
         activity.phase = wire::client::ActivityPhase::Running;
-        if let Some(last) = activity.attempts.last_mut() {
-            last.started = Some(at);
-            last.pid = pid;
+    }
+    let Some(running) = running else { return };
+    for one in activity.attempts.iter_mut().filter(|one| one.end.is_none()) {
+        if let Some(&(at, pid)) = running.get(&(one.attempt.activity, one.attempt.number)) {
+            one.started = Some(at);
+            one.pid = pid;
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use history::Store;
 use model::{ActivityGraph, ActivityId, Entry, Span, Wall};
 
-use crate::dispatch::Commands;
+use crate::dispatch::{Commands, command_of};
 use crate::enact::lengths::{is_open_ended, lengths, more_activities};
 use crate::enact::works::{Works, forecast};
 use crate::process::Process;
@@ -255,8 +255,8 @@ fn by_plan(
         if has_ended(process.activity(entry.activity).phase) {
             return 1.0;
         }
-        let since = running.and_then(|running| running.get(&entry.activity));
-        let elapsed = since.map_or(0.0, |&(at, _)| now.since(at).seconds());
+        let since = command_of(running, process, entry.activity);
+        let elapsed = since.map_or(0.0, |(at, _)| now.since(at).seconds());
         (elapsed / length.max(1e-6)).min(RUNNING_DONE_MAX)
     };
     let entries = &process.state.plan.entries;
@@ -310,7 +310,7 @@ fn length(entry: &Entry) -> Span {
 /// The seconds that what runs is taken to go on at least, where it takes longer than planned.
 fn overdue(process: &Process, running: Option<&Commands>, now: Wall) -> f64 {
     let running = running.into_iter().flatten();
-    let overdue = running.filter_map(|(&activity, &(since, _))| {
+    let overdue = running.filter_map(|(&(activity, _), &(since, _))| {
         let entry = process.state.plan.entry(activity)?;
         let elapsed = now.since(since);
         let is_late = elapsed > length(entry);

@@ -13,7 +13,7 @@ use wire::client::{
 
 use super::Shown;
 use super::answers::{activity_status, list_of, show_running};
-use crate::dispatch::Commands;
+use crate::dispatch::{Commands, command_of};
 use crate::process::Process;
 use crate::step::Step;
 use crate::submission::Caller;
@@ -79,7 +79,7 @@ fn page(process: &Process, running: Option<&Commands>, wanted: &ActivitiesWanted
         },
         None => 0,
     };
-    let is_running = |id: ActivityId| running.is_some_and(|running| running.contains_key(&id));
+    let is_running = |id: ActivityId| command_of(running, process, id).is_some();
     let is_wanted = |id: ActivityId| {
         let phase = match is_running(id) {
             true => ActivityPhase::Running,
@@ -91,7 +91,7 @@ fn page(process: &Process, running: Option<&Commands>, wanted: &ActivitiesWanted
     let (mut activities, mut has_more) = (Vec::new(), false);
     for &id in ordered[first..].iter().filter(|id| is_wanted(**id)) {
         let mut status = activity_status(process, id);
-        show_running(&mut status, running);
+        show_running(&mut status, process, running);
         let listed = ListedActivity {
             name: definition.name_of(id.node()),
             path: definition.path(id.node()),

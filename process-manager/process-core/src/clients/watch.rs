@@ -210,8 +210,10 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
     let running = running.map_or(Vec::new(), |running| {
         running
             .iter()
+            // Of a race, one attempt is shown.
+            .filter(|&(&(activity, number), _)| process.activity(activity).number == number)
             .take(RUNNING_SHOWN_MAX)
-            .map(|(&activity, &(since, _))| {
+            .map(|(&(activity, _), &(since, _))| {
                 let state = process.activity(activity);
                 Running {
                     activity,

@@ -8,7 +8,7 @@ use model::{ActivityId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind,
 use wire::client::{self, Answer, REASONS_MAX, Reason, Recall, Why};
 
 use super::Shown;
-use crate::dispatch::{Commands, FullLimit, Grid};
+use crate::dispatch::{Commands, FullLimit, Grid, command_of};
 use crate::enact::compare::compared;
 use crate::enact::evaluate::Evaluator;
 use crate::enact::reuse::{memo_of, runs_each_time};
@@ -116,9 +116,7 @@ pub(super) fn explain(
     activity: ActivityId,
     seen: Seen<'_>,
 ) -> Why {
-    let runs = seen
-        .running
-        .is_some_and(|running| running.contains_key(&activity));
+    let runs = command_of(seen.running, process, activity).is_some();
     let phase = process.activity(activity).phase;
     let mut reasons = reasons(process, activity, phase, seen);
     if reasons.len() < REASONS_MAX {

@@ -66,9 +66,11 @@ pub(super) fn after_end(process: &Process, ended: &Ended) -> Option<RunAgain> {
         }
         // They did not run.
         Verdict::Again | Verdict::Moved | Verdict::Lacking(_) => return None,
-        Verdict::Completed | Verdict::Faulted(_) | Verdict::Broke(_) | Verdict::Stopped => {
-            return None;
-        }
+        Verdict::Completed
+        | Verdict::Faulted(_)
+        | Verdict::Broke(_)
+        | Verdict::Stopped
+        | Verdict::Dropped(_) => return None,
     };
     Some(run_again(process, activity, cause))
 }

@@ -24,13 +24,15 @@ impl Attempts {
     }
 
     /// The attempts at a machine that may run twice, so that nobody waits for what may have become of
-    /// them.
+    /// them. Those that have lost a race are waited for: the process needs no others in their place.
     pub(crate) fn repeatable_at(&self, step: &Step<'_>, resource: ResourceId) -> Vec<AttemptId> {
         let mut repeatable = Vec::new();
         for id in self.processes_at(resource) {
             if let Some(known) = step.cx.process(id) {
                 let out = known.out_at(resource);
-                repeatable.extend(out.filter(|one| is_repeatable(known, *one)));
+                let may_double =
+                    |one: &AttemptId| is_repeatable(known, *one) && !known.has_lost(*one);
+                repeatable.extend(out.filter(may_double));
             }
         }
         repeatable
@@ -46,7 +48,8 @@ impl Attempts {
         for id in self.processes_at(resource) {
             if let (Some(known), Some(open)) = (step.cx.process(id), self.open.get(&id)) {
                 let out = known.out_at(resource);
-                unstarted.extend(out.filter(|one| !open.running.contains_key(&one.activity)));
+                let runs = |one: &AttemptId| open.running.contains_key(&(one.activity, one.number));
+                unstarted.extend(out.filter(|one| !runs(one)));
             }
         }
         unstarted
@@ -143,8 +146,9 @@ impl Attempts {
             return;
         };
         let running = self.open.get(&id).map(|open| &open.running);
-        let has_started =
-            |one: &AttemptId| running.is_some_and(|running| running.contains_key(&one.activity));
+        let has_started = |one: &AttemptId| {
+            running.is_some_and(|running| running.contains_key(&(one.activity, one.number)))
+        };
         let mut by_machine: BTreeMap<ResourceId, Vec<AttemptId>> = BTreeMap::new();
         for (resource, attempt) in known.out() {
             if known.may_finish(attempt) && !has_started(&attempt) {
@@ -162,7 +166,7 @@ impl Attempts {
     }
 }
 
-fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
+pub(super) fn is_repeatable(known: &Process, attempt: AttemptId) -> bool {
     let declared = known.definition().activity_as_written(attempt.activity);
     declared.is_some_and(|activity| activity.repeatable)
 }

@@ -12,6 +12,7 @@ use crate::io::Effect;
 use crate::record::{Event, Verdict};
 use crate::step::Step;
 use crate::stream::Stream;
+use crate::tally::Noted;
 use crate::timer::Timer;
 
 impl Attempts {
@@ -65,7 +66,8 @@ impl Attempts {
             if let Some(open) = self.open.get_mut(&id)
                 && is_out
             {
-                open.running.insert(one.attempt.activity, (one.at, one.pid));
+                let key = (one.attempt.activity, one.attempt.number);
+                open.running.insert(key, (one.at, one.pid));
                 begun.push(id);
             }
         }
@@ -132,7 +134,8 @@ impl Attempts {
             })
             .map(|&attempt| {
                 let open = self.open.get(&attempt.process);
-                let ran = open.and_then(|open| open.running.get(&attempt.activity));
+                let key = (attempt.activity, attempt.number);
+                let ran = open.and_then(|open| open.running.get(&key));
                 let ran = ran.filter(|_| gone.counts());
                 let end = match gone {
                     Gone::Unstarted => End::Stopped,
@@ -179,7 +182,7 @@ impl Attempts {
             }
             let ended = judge(known, step.now, outcome, gone);
             if let Some(open) = self.open.get_mut(&id) {
-                open.running.remove(&attempt.activity);
+                open.running.remove(&(attempt.activity, attempt.number));
                 if let Some(run_again) = again::after_end(known, &ended) {
                     open.run_again.note(run_again);
                 }
@@ -190,6 +193,9 @@ impl Attempts {
                     .set(Timer::Backoff(id, attempt.activity), step.now.mono + wait);
             }
             let is_completed = ended.verdict == Verdict::Completed;
+            if is_completed && known.is_rival(attempt) {
+                step.cx.note(Noted::WonBySecond);
+            }
             step.cx
                 .record(Stream::Process(id), Event::Ended(Box::new(ended)));
             if is_completed {

@@ -24,10 +24,10 @@ use crate::timer::Timer;
 
 /// Attempts that are ready to be sent to a machine.
 #[derive(Default)]
-struct Prepared {
-    sent: Vec<(ActivityId, u32, ResourceId)>,
-    messages: Vec<Dispatch>,
-    cache_keys: Vec<CacheKey>,
+pub(super) struct Prepared {
+    pub(super) sent: Vec<(ActivityId, u32, ResourceId)>,
+    pub(super) messages: Vec<Dispatch>,
+    pub(super) cache_keys: Vec<CacheKey>,
     faults: Vec<(ActivityId, Box<Fault>)>,
     /// True if some attempts wait until a group has named the machines that have their files.
     is_early: bool,
@@ -329,7 +329,7 @@ fn holds(known: &Process, resource: ResourceId) -> Option<Holds> {
 }
 
 /// The messages of attempts, as far as the slice of the process allows.
-fn prepare(
+pub(super) fn prepare(
     step: &mut Step<'_>,
     grid: Grid<'_>,
     (id, resource): (ProcessId, ResourceId),
@@ -344,7 +344,7 @@ fn prepare(
         if slice.is_used_up() {
             break;
         }
-        let number = known.activity(activity).number + 1;
+        let number = known.next_number(activity);
         let attempt = AttemptId {
             process: id,
             activity,

@@ -1,5 +1,7 @@
 //! Attempts by themselves: sent, repeated, compared with what machines hold, ended.
 
+mod races;
+
 use model::{
     ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, FaultName, Hash, NodeId,
     NodeKind, Produced, ResourceId, Source, Span, Staged, Wall,

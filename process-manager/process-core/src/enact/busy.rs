@@ -74,19 +74,24 @@ impl Busy {
                 let started = running.started(attempt);
                 let elapsed = started.map_or(Span::ZERO, |at| now.since(at));
                 let out = Out::new(process, attempt.activity, left(work / power, elapsed));
+                if process.has_lost(attempt) {
+                    // It is being stopped, and its activity has ended.
+                    hold(&mut slots, &Out { left: LEAST, ..out });
+                    continue;
+                }
                 match started {
                     Some(_) => running_there.push(out),
                     None => waiting.push(out),
                 }
             }
             for out in running_there {
-                busy.ends.insert(out.activity, out.left);
+                busy.note_end(out.activity, out.left);
                 hold(&mut slots, &out);
             }
             waiting.sort_by_key(|out| (out.planned, out.activity));
             for out in waiting {
                 let end = follow(&mut slots, &out);
-                busy.ends.insert(out.activity, end);
+                busy.note_end(out.activity, end);
             }
             if let Some(place) = place {
                 busy.ready.resize(platform.resources().len(), Vec::new());
@@ -94,6 +99,12 @@ impl Busy {
             }
         }
         busy
+    }
+
+    /// An attempt is expected to end then; of several at an activity, the first counts.
+    fn note_end(&mut self, activity: ActivityId, end: Span) {
+        let first = self.ends.entry(activity).or_insert(end);
+        *first = (*first).min(end);
     }
 }
 

@@ -45,10 +45,21 @@ pub(crate) fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<
         End::Completed => capture(process, &outcome),
         End::Failed(_) | End::Stopped | End::Lost | End::Lacking(_) => Ok(Vec::new()),
     };
-    if process.is_abandoned(outcome.attempt.activity) {
+    let is_racing = process.is_racing(outcome.attempt);
+    let for_nobody = if process.has_lost(outcome.attempt) {
+        Some(Verdict::Dropped(None))
+    } else if process.is_abandoned(outcome.attempt.activity) {
+        Some(match is_racing {
+            true => Verdict::Dropped(None),
+            false => Verdict::Stopped,
+        })
+    } else {
+        None
+    };
+    if let Some(verdict) = for_nobody {
         return Ended {
             outcome: outcome.into(),
-            verdict: Verdict::Stopped,
+            verdict,
             writes: Vec::new(),
             flow: Flow::default(),
         };
@@ -79,6 +90,10 @@ pub(crate) fn judge(process: &Process, now: Now, outcome: Outcome, gone: Option<
         (End::Lost, _) => (lost(process, now, &outcome), Vec::new()),
         (End::Lacking(inputs), _) => (lacking(process, &outcome, inputs), Vec::new()),
     };
+    let verdict = match is_racing {
+        true => beside_another(verdict),
+        false => verdict,
+    };
     let (verdict, flow) = follow(process, outcome.attempt.activity, verdict);
     Ended {
         outcome: outcome.into(),
@@ -104,7 +119,45 @@ fn follow(process: &Process, activity: ActivityId, verdict: Verdict) -> (Verdict
         | Verdict::Faulted(_)
         | Verdict::Broke(_)
         | Verdict::Stopped
-        | Verdict::Lacking(_) => (verdict, Flow::default()),
+        | Verdict::Lacking(_)
+        | Verdict::Dropped(_) => (verdict, Flow::default()),
+    }
+}
+
+/// The consequence of an attempt's end while another one at the activity runs: that one goes on, unless this end is
+/// a result. A fault is one that the command would have elsewhere too, and that no retry covers.
+fn beside_another(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Faulted(fault) if !is_of_its_place(&fault.name) => Verdict::Faulted(fault),
+        Verdict::Faulted(fault) | Verdict::Retry { fault, .. } => Verdict::Dropped(Some(fault)),
+        Verdict::Completed | Verdict::Broke(_) => verdict,
+        Verdict::Again
+        | Verdict::Moved
+        | Verdict::Stopped
+        | Verdict::Lacking(_)
+        | Verdict::Dropped(_) => Verdict::Dropped(None),
+    }
+}
+
+/// Returns true if a fault says more of the machine, or of how fast it was, than of the command.
+fn is_of_its_place(name: &FaultName) -> bool {
+    match name {
+        FaultName::Timeout
+        | FaultName::Lost
+        | FaultName::NotStarted
+        | FaultName::Staging
+        | FaultName::DiskFull => true,
+        FaultName::ExitCode
+        | FaultName::OutcomeUnknown
+        | FaultName::NoResource
+        | FaultName::MissingOutput
+        | FaultName::Expression
+        | FaultName::TooManyIterations
+        | FaultName::TooLarge
+        | FaultName::Cancelled
+        | FaultName::OutOfMemory
+        | FaultName::TooFewItems
+        | FaultName::Thrown(_) => false,
     }
 }
 
@@ -197,7 +250,7 @@ fn fault(process: &Process, outcome: &Outcome, failure: Failure) -> Fault {
         message: failure.message,
         activity: Some(activity),
         attempt: outcome.attempt.number,
-        resource: Some(process.activity(activity).resource),
+        resource: process.machine_of(outcome.attempt),
         exit_code: outcome.exit_code,
         directory: (!failure.directory.is_empty()).then_some(failure.directory),
         command: command.unwrap_or_default(),

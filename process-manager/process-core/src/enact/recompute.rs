@@ -122,7 +122,8 @@ pub(crate) fn judge_recomputation(process: &Process, outcome: Outcome) -> Ended 
         | Verdict::Faulted(_)
         | Verdict::Broke(_)
         | Verdict::Stopped
-        | Verdict::Lacking(_)) => (verdict, Flow::default()),
+        | Verdict::Lacking(_)
+        | Verdict::Dropped(_)) => (verdict, Flow::default()),
     };
     Ended {
         outcome: outcome.into(),

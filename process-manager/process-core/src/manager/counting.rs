@@ -64,7 +64,7 @@ impl Ledger for Counting<'_, '_> {
                         .started(one.attempt.process, one, self.now.mono);
                 }
             }
-            Noted::Straggler => self.counter.tally.n_stragglers += 1,
+            Noted::WonBySecond => self.counter.tally.n_won_by_second += 1,
             Noted::Judged => self.counter.tally.n_judged += 1,
             Noted::AskedToMove => self.counter.tally.n_asked_to_move += 1,
             Noted::NotWorthMoving => self.counter.tally.n_not_worth += 1,

@@ -276,8 +276,10 @@ fn unstarted(
     places: &BTreeSet<ResourceId>,
 ) -> BTreeSet<ActivityId> {
     let out = places.iter().flat_map(|&place| known.out_at(place));
-    let unstarted =
-        out.filter(|&one| running.started(one).is_none() && !known.is_recomputation(one));
+    // One of several attempts at an activity is not planned anew.
+    let is_alone =
+        |one| !known.is_recomputation(one) && !known.is_racing(one) && !known.has_lost(one);
+    let unstarted = out.filter(|&one| running.started(one).is_none() && is_alone(one));
     unstarted.map(|one| one.activity).collect()
 }
 

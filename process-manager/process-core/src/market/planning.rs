@@ -27,7 +27,7 @@ use crate::stream::Stream;
 use crate::timer::Timer;
 
 /// The network of a group of which nothing was measured: a gigabit, a tenth of a millisecond.
-const LINK_UNKNOWN: NetworkLink = NetworkLink {
+pub(super) const LINK_UNKNOWN: NetworkLink = NetworkLink {
     bandwidth: 1.25e8,
     latency: 1e-4,
 };

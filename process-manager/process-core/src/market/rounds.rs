@@ -23,6 +23,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
+use super::races::{Expected, Late};
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
 use crate::machines::Machines;
@@ -103,7 +104,8 @@ struct Course {
     /// The powers beside each other that the last plan was asked for with: the factor of each machine over
     /// the mean of all.
     planned: BTreeMap<ResourceId, f64>,
-    running: BTreeMap<ActivityId, Running>,
+    /// By activity and number.
+    running: BTreeMap<(ActivityId, u32), Running>,
     /// The seconds of nominal time of the activities judged so far, and their number.
     nominal: f64,
     n: u32,
@@ -219,7 +221,7 @@ impl Market {
             let Some(known) = step
                 .cx
                 .process(id)
-                .filter(|known| known.is_out(one.attempt))
+                .filter(|known| known.is_out(one.attempt) && !known.has_lost(one.attempt))
             else {
                 continue;
             };
@@ -241,7 +243,9 @@ impl Market {
                 nominal,
                 due,
             };
-            course.running.insert(activity, running);
+            course
+                .running
+                .insert((activity, one.attempt.number), running);
             step.timers.set_by(Timer::Judge(id), due);
         }
     }
@@ -259,7 +263,7 @@ impl Market {
             let Some(known) = step
                 .cx
                 .process(id)
-                .filter(|one| one.is_out(outcome.attempt))
+                .filter(|one| one.is_out(outcome.attempt) && !one.has_lost(outcome.attempt))
             else {
                 continue;
             };
@@ -268,7 +272,8 @@ impl Market {
             }
             let slots = f64::from(known.granted(resource).max(1));
             let ran = self.rounds.courses.get_mut(&id);
-            let ran = ran.and_then(|course| course.running.remove(&activity));
+            let attempt = (activity, outcome.attempt.number);
+            let ran = ran.and_then(|course| course.running.remove(&attempt));
             if outcome.end != End::Completed || outcome.wall == Span::ZERO {
                 continue;
             }
@@ -293,26 +298,35 @@ impl Market {
         }
     }
 
-    /// Judges machines whose activities run longer than expected. Returns the attempts that are to be made again
-    /// elsewhere, since they may run twice.
+    /// Judges machines whose activities run longer than expected. Returns the activities that are to be started once
+    /// more, since they may run twice, and where.
     pub(crate) fn judge_overdue(
         &mut self,
         step: &mut Step<'_>,
         machines: &Machines,
         id: ProcessId,
-    ) -> Vec<(ResourceId, AttemptId)> {
+    ) -> Vec<(ActivityId, ResourceId)> {
         self.end_moves(step, id);
-        let is_out = |activity: ActivityId| {
+        let is_out = |activity: ActivityId, number: u32| {
             let known = step.cx.process(id);
-            known.is_some_and(|known| is_judged(known) && known.activity(activity).is_out())
+            known.is_some_and(|known| {
+                let attempt = AttemptId {
+                    process: id,
+                    activity,
+                    number,
+                };
+                is_judged(known) && known.is_out(attempt) && !known.has_lost(attempt)
+            })
         };
         let Some(course) = self.rounds.courses.get_mut(&id) else {
             return Vec::new();
         };
-        course.running.retain(|&activity, _| is_out(activity));
+        course
+            .running
+            .retain(|&(activity, number), _| is_out(activity, number));
         let mut overdue: BTreeMap<ResourceId, (f64, f64)> = BTreeMap::new();
-        let mut looked_at = Vec::new();
-        for (&activity, running) in &mut course.running {
+        let mut late = Vec::new();
+        for (&(activity, number), running) in &mut course.running {
             if running.due > step.now.mono {
                 continue;
             }
@@ -322,7 +336,11 @@ impl Market {
             *real += elapsed.seconds();
             // The next look is worth it when it has taken twice as long.
             running.due = running.since + elapsed + elapsed;
-            looked_at.push((activity, elapsed));
+            late.push(Late {
+                activity,
+                number,
+                elapsed,
+            });
         }
         for (resource, (nominal, elapsed)) in overdue {
             // One that has never ended there is all that the mean weight rests on.
@@ -339,7 +357,7 @@ impl Market {
             step.timers.set_by(Timer::Judge(id), next);
         }
         self.look(step, id);
-        self.stragglers(step, machines, id, &looked_at)
+        self.races(step, machines, id, &late)
     }
 
     /// Files went from machine to machine.
@@ -457,23 +475,32 @@ impl Market {
         }
     }
 
-    /// The seconds that a running activity is expected to take on the mean machine of its process, and the machine
-    /// where it runs.
-    pub(super) fn runs_at(&self, id: ProcessId, activity: ActivityId) -> Option<(f64, ResourceId)> {
+    /// The expectations of a running attempt.
+    pub(super) fn runs_at(&self, id: ProcessId, attempt: (ActivityId, u32)) -> Option<Expected> {
         let course = self.rounds.courses.get(&id)?;
-        let running = course.running.get(&activity)?;
-        Some((running.nominal / course.mean, running.resource))
+        let running = course.running.get(&attempt)?;
+        Some(Expected {
+            resource: running.resource,
+            seconds: running.nominal / course.mean,
+            work: running.nominal * self.power_for(id, running.resource)?,
+        })
     }
 
-    /// A running activity is judged again at this moment.
+    /// The seconds that so much work is expected to take on a machine, as a process has seen it.
+    pub(super) fn seconds_at(&self, id: ProcessId, work: f64, resource: ResourceId) -> Option<f64> {
+        let power = self.power_for(id, resource)? * self.factor(id, resource);
+        (power > 0.0).then_some(work / power)
+    }
+
+    /// A running attempt is judged again at this moment.
     pub(super) fn judge_again(
         &mut self,
         step: &mut Step<'_>,
-        (id, activity): (ProcessId, ActivityId),
+        (id, attempt): (ProcessId, (ActivityId, u32)),
         due: Mono,
     ) {
         let course = self.rounds.courses.get_mut(&id);
-        if let Some(running) = course.and_then(|course| course.running.get_mut(&activity)) {
+        if let Some(running) = course.and_then(|course| course.running.get_mut(&attempt)) {
             running.due = due;
             step.timers.set_by(Timer::Judge(id), due);
         }

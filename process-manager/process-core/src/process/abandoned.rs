@@ -2,6 +2,8 @@
 //! them is stopped, and its end changes nothing but their phase. So are files that are made again for them,
 //! where the process has nothing else to wait for.
 
+use std::collections::BTreeSet;
+
 use model::{ActivityId, AttemptId};
 
 use crate::process::Process;
@@ -55,17 +57,23 @@ impl Process {
 
     /// Returns true if anything is out that nobody waits for.
     pub(crate) fn has_leftovers(&self) -> bool {
-        self.has_abandoned() || (self.out().next().is_some() && self.is_only_to_close())
+        self.has_abandoned()
+            || (self.out().next().is_some() && self.is_only_to_close())
+            || self.losers().next().is_some()
+            || self.rivals_in_the_way().next().is_some()
     }
 
     /// The attempts that are to be stopped: all where the process is ending, but for those that may go on
-    /// to their end; else those that nobody waits for.
+    /// to their end; else those that nobody waits for, or that are in the way of others.
     pub(crate) fn to_be_stopped(&self) -> impl Iterator<Item = (model::ResourceId, AttemptId)> {
         let is_ending = self.phase() != Phase::Running;
         let is_only_to_close = self.is_only_to_close();
+        let in_the_way: BTreeSet<AttemptId> = self.rivals_in_the_way().collect();
         let out = self.out();
         out.filter(move |&(_, attempt)| {
             self.is_abandoned(attempt.activity)
+                || self.has_lost(attempt)
+                || in_the_way.contains(&attempt)
                 || is_only_to_close
                 || (is_ending && !self.may_finish(attempt))
         })
@@ -74,6 +82,9 @@ impl Process {
     /// Returns true if this attempt goes on to its end, where it runs, though its process has faulted. Files
     /// are made again for activities that will not start.
     pub(crate) fn may_finish(&self, attempt: AttemptId) -> bool {
-        self.finishes() && !self.is_abandoned(attempt.activity) && !self.is_recomputation(attempt)
+        self.finishes()
+            && !self.is_abandoned(attempt.activity)
+            && !self.is_recomputation(attempt)
+            && !self.has_lost(attempt)
     }
 }

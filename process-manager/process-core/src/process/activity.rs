@@ -9,6 +9,7 @@ use wire::client::AttemptStatus;
 
 use crate::process::Process;
 use crate::process::details::{Details, Kept};
+use crate::process::race::Rival;
 use crate::record::{ActivityPhase, PastAttempt};
 
 /// Attempts of one activity that are remembered beside the last one.
@@ -105,13 +106,17 @@ impl Process {
     /// The last attempt becomes one of the earlier ones.
     pub(crate) fn keep_earlier(&mut self, activity: ActivityId, end: String) {
         let last = self.last_attempt(activity, end);
-        let details = self.activity_mut(activity).details_mut();
-        details.log = None;
-        let earlier = &mut details.earlier;
+        self.activity_mut(activity).details_mut().log = None;
+        self.keep_past(activity, last);
+    }
+
+    /// Remembers an attempt that has ended.
+    pub(super) fn keep_past(&mut self, activity: ActivityId, past: PastAttempt) {
+        let earlier = &mut self.activity_mut(activity).details_mut().earlier;
         if earlier.len() == EARLIER_MAX {
             earlier.remove(0);
         }
-        earlier.push(last);
+        earlier.push(past);
     }
 
     fn last_attempt(&self, activity: ActivityId, end: String) -> PastAttempt {
@@ -156,6 +161,24 @@ impl Process {
         }
     }
 
+    /// An attempt that is out beside another one, as users see it.
+    fn shown_rival(&self, activity: ActivityId, number: u32, rival: &Rival) -> AttemptStatus {
+        let declared = self.definition.activity_as_written(activity);
+        AttemptStatus {
+            attempt: self.attempt((activity, number)),
+            resource: rival.resource,
+            end: None,
+            pid: 0,
+            started: None,
+            wall: Span::ZERO,
+            cpu: Span::ZERO,
+            peak_memory: Bytes::ZERO,
+            exit_code: None,
+            log: None,
+            slots: declared.map_or(0, |activity| activity.cores),
+        }
+    }
+
     /// The memory of the next attempt at an activity, or of the one that is out: more after each one that
     /// exceeded it, where its retry says so.
     pub(crate) fn memory_asked(&self, activity: ActivityId) -> Option<Bytes> {
@@ -173,19 +196,22 @@ impl Process {
         Some(Bytes(u64::try_from(grown).unwrap_or(u64::MAX)))
     }
 
-    /// The statuses of all attempts of an activity, the last one last.
+    /// The statuses of all attempts of an activity, that which counts last: others that have lost a race, or are
+    /// still in one, come before it.
     pub(crate) fn attempts(&self, activity: ActivityId) -> Vec<AttemptStatus> {
         let details = self.details(activity);
         let earlier = &details.earlier;
         // With no room for more than the last one and a recomputation: a status has all activities.
         let recomputation = self.last_recomputation(activity);
-        let n_more = 1 + usize::from(recomputation.is_some());
+        let n_more = 1 + usize::from(recomputation.is_some()) + self.rivals(activity).count();
         let mut attempts: Vec<AttemptStatus> = Vec::with_capacity(earlier.len() + n_more);
         attempts.extend(
             earlier
                 .iter()
                 .map(|past| self.shown(activity, past.clone())),
         );
+        let rivals = self.rivals(activity);
+        attempts.extend(rivals.map(|(number, rival)| self.shown_rival(activity, number, rival)));
         let state = self.activity(activity);
         let end = match state.phase {
             ActivityPhase::Completed => Some("completed".to_owned()),
@@ -202,7 +228,8 @@ impl Process {
             | ActivityPhase::Waiting
             | ActivityPhase::Skipped => return attempts,
         };
-        if state.number > attempts.last().map_or(0, |last| last.attempt.number) {
+        let mut known = attempts.iter().map(|one| one.attempt.number);
+        if state.number > 0 && known.all(|number| number != state.number) {
             let is_out = end.is_none();
             let last = self.last_attempt(activity, end.unwrap_or_default());
             let mut last = self.shown(activity, last);

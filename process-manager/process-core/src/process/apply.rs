@@ -53,6 +53,13 @@ impl Process {
                     self.send_recomputation(activity, number, resource);
                 }
             }
+            Event::Racing(attempts, cache_keys) => {
+                let cache_keys = cache_keys.iter().copied().map(Some);
+                let cache_keys = cache_keys.chain(std::iter::repeat(None));
+                for (&attempt, cache_key) in attempts.iter().zip(cache_keys) {
+                    self.race(attempt, cache_key);
+                }
+            }
             Event::Copied {
                 activity,
                 resource,
@@ -200,6 +207,10 @@ impl Process {
         if self.is_recomputation(outcome.attempt) {
             return self.end_recomputation(ended);
         }
+        if let Verdict::Dropped(_) = &ended.verdict {
+            return self.drop_attempt(ended);
+        }
+        self.win(outcome.attempt);
         self.forget_before(activity);
         let details = self.activity_mut(activity).details_mut();
         details.started = outcome.started;
@@ -260,6 +271,7 @@ impl Process {
                 self.keep_fault(fault);
             }
             Verdict::Stopped => self.set_phase(activity, ActivityPhase::Stopped),
+            Verdict::Dropped(_) => unreachable!("it was taken out before"),
         }
     }
 

@@ -179,6 +179,7 @@ impl ProcessState {
             moves: self.moves.clone(),
             n_reused_folded: self.n_reused_folded,
             machine_slots: self.machine_slots.clone(),
+            rivals: self.rivals.clone(),
         }
     }
 

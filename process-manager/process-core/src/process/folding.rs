@@ -113,6 +113,9 @@ impl Process {
                 | ActivityPhase::Backoff
                 | ActivityPhase::Faulted => return None,
             }
+            if self.rivals(activity).next().is_some() {
+                return None;
+            }
             n_activities += u32::from(!self.is_folded(activity));
         }
         Some(n_activities)

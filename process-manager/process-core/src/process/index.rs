@@ -144,7 +144,7 @@ impl Process {
         self.index.out_at.keys().copied()
     }
 
-    fn attempt(&self, (activity, number): (ActivityId, u32)) -> AttemptId {
+    pub(super) fn attempt(&self, (activity, number): (ActivityId, u32)) -> AttemptId {
         AttemptId {
             process: self.id(),
             activity,
@@ -311,6 +311,7 @@ impl Process {
         for at in 0..self.state.expanded.len() {
             self.note_items(at);
         }
+        self.rebuild_races();
         self.count_needed_slots();
         self.rebuild_readers();
         self.rebuild_folds();

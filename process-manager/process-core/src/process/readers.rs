@@ -154,7 +154,9 @@ impl Process {
 
     /// Returns true if an activity has read the outputs of another one for good.
     fn has_read(&self, reader: ActivityId, maker: ActivityId) -> bool {
-        if !self.is_over(reader.node()) || self.is_to_be_recomputed(reader) {
+        // One that has lost a race reads until it is stopped.
+        let is_left = self.is_to_be_recomputed(reader) || self.rivals(reader).next().is_some();
+        if !self.is_over(reader.node()) || is_left {
             return false;
         }
         let definition = &self.definition;
@@ -284,7 +286,9 @@ impl Process {
         let earlier = details.earlier.iter().map(|one| one.resource);
         let recomputation = details.recomputation.as_deref();
         let again = recomputation.map(|one| one.resource);
-        last.into_iter().chain(earlier).chain(again).collect()
+        let rivals = self.rivals(activity).map(|(_, rival)| rival.resource);
+        let before = last.into_iter().chain(earlier);
+        before.chain(again).chain(rivals).collect()
     }
 
     /// What these activities read is about to change. Returns the activities that they have read from.

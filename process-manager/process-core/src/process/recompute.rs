@@ -151,10 +151,16 @@ impl Process {
         all.any(|&activity| self.is_to_be_recomputed(activity))
     }
 
+    /// The number of the next attempt at an activity: above those of all before.
     pub(crate) fn next_number(&self, activity: ActivityId) -> u32 {
         let recomputation = self.recomputation(activity);
         let before = recomputation.map_or(0, |recomputation| recomputation.number);
-        self.activity(activity).number.max(before) + 1
+        let state = self.activity(activity);
+        // A rival that has ended may have a number above that of the attempt that goes on.
+        let earlier = state.details().earlier.iter().map(|past| past.number).max();
+        let rival = self.rivals(activity).map(|(number, _)| number).last();
+        let others = earlier.max(rival).unwrap_or(0);
+        state.number.max(before).max(others) + 1
     }
 
     /// The activities whose outputs an activity is given.
@@ -248,7 +254,9 @@ impl Process {
                 recomputation.state = RecomputationState::Wanted;
                 self.want_recomputations(makers, resource);
             }
-            Verdict::Stopped => recomputation.state = RecomputationState::Failed,
+            Verdict::Stopped | Verdict::Dropped(_) => {
+                recomputation.state = RecomputationState::Failed;
+            }
             Verdict::Faulted(fault) => {
                 recomputation.state = RecomputationState::Failed;
                 self.stop(Phase::Faulting, Some(fault));
@@ -294,7 +302,7 @@ impl Process {
             (Verdict::Completed, true) => "made again",
             (Verdict::Completed, false) => "made again, with other content",
             (Verdict::Lacking(_), _) => "lacking",
-            (Verdict::Stopped, _) => "stopped",
+            (Verdict::Stopped | Verdict::Dropped(_), _) => "stopped",
             (
                 Verdict::Again
                 | Verdict::Moved
@@ -304,22 +312,7 @@ impl Process {
                 _,
             ) => "not made again",
         };
-        PastAttempt {
-            number: outcome.attempt.number,
-            resource,
-            end: end.to_owned(),
-            pid: outcome.pid,
-            started: outcome.started,
-            wall: outcome.wall,
-            cpu: outcome.cpu,
-            peak_memory: outcome.peak_memory,
-            exit_code: outcome.exit_code,
-            log: outcome.log,
-            slots: self
-                .definition
-                .activity_as_written(activity)
-                .map_or(0, |declared| declared.cores),
-        }
+        self.past_attempt(outcome, end.to_owned(), resource)
     }
 
     pub(crate) fn is_same(&self, activity: ActivityId, outputs: &[Artifact]) -> bool {

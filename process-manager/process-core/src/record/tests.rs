@@ -281,6 +281,9 @@ fn events() -> Vec<Event> {
             picks: Some(vec![model::Picked { case: 1, place: 3 }]),
             ..Expanded::default()
         })),
+        Event::Racing(vec![(activity, 3, resource)], vec![cache_key()]),
+        ended(End::Stopped, Verdict::Dropped(None)),
+        ended(End::Failed, Verdict::Dropped(Some(fault()))),
     ]
 }
 
@@ -302,6 +305,7 @@ fn name(event: &Event) -> &'static str {
             Verdict::Broke(_) => "ended broke",
             Verdict::Stopped => "ended stopped",
             Verdict::Lacking(_) => "ended lacking",
+            Verdict::Dropped(_) => "ended dropped",
         },
         Event::Decided(_) => "decided",
         Event::Assigned { .. } => "assigned",
@@ -318,6 +322,7 @@ fn name(event: &Event) -> &'static str {
         Event::MachineLost { .. } => "machine lost",
         Event::FilesLost(..) => "files lost",
         Event::Expanded(_) => "expanded",
+        Event::Racing(..) => "racing",
     }
 }
 

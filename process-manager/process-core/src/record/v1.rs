@@ -155,6 +155,15 @@ pub enum Event {
     /// The items of a for-each are known, or another iteration of a loop: there is a copy of the body for each.
     #[n(21)]
     Expanded(#[n(0)] Box<Expanded>),
+    /// Attempts were sent to machines beside those that are out at the same activities: activity, number of the
+    /// attempt, machine.
+    #[n(22)]
+    Racing(
+        #[n(0)] Vec<(ActivityId, u32, ResourceId)>,
+        /// The cache key of each.
+        #[n(1)]
+        Vec<CacheKey>,
+    ),
 }
 
 impl Event {
@@ -186,7 +195,8 @@ impl Event {
             | Event::Recomputing(_)
             | Event::Copied { .. }
             | Event::MachineLost { .. }
-            | Event::FilesLost(..) => return 1,
+            | Event::FilesLost(..)
+            | Event::Racing(..) => return 1,
         };
         let bytes: usize = writes.iter().map(|(_, value)| value.size()).sum();
         1 + bytes / ENTRY_BYTES

@@ -26,6 +26,7 @@ impl Copies {
         }
         let durable = known.processes.get(&id)?;
         let ended = durable.ended.keys();
+        let ended = ended.filter(|attempt| !durable.dropped.contains(attempt));
         let last = ended.filter(|attempt| attempt.activity == activity).max()?;
         durable.sent.get(last).copied()
     }

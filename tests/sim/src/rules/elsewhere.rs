@@ -133,7 +133,8 @@ impl Elsewhere {
                     Verdict::Completed
                     | Verdict::Retry { .. }
                     | Verdict::Stopped
-                    | Verdict::Lacking(_) => {}
+                    | Verdict::Lacking(_)
+                    | Verdict::Dropped(_) => {}
                 }
             }
             // A file is made again, perhaps by another attempt after one that has failed.
@@ -278,7 +279,7 @@ impl Elsewhere {
         };
         let durable = known.processes.get(&id)?;
         let is_idle = |resource: &ResourceId| {
-            let mut out = durable.out.values();
+            let mut out = durable.out.values().chain(&durable.beside);
             out.all(|attempt| durable.sent.get(attempt) != Some(resource))
         };
         let is_free = |resource: &ResourceId| {

@@ -75,7 +75,8 @@ fn closed(
     }
     let mut again = process.again.iter();
     let again = again.find(|attempt| !process.ended.contains_key(attempt));
-    if let Some(attempt) = process.out.values().next().or(again) {
+    let out = process.out.values().chain(&process.beside).next();
+    if let Some(attempt) = out.or(again) {
         return Err(format!("{id} has {}, and {attempt} is out", phase.word()));
     }
     let Some(expected) = known.expected.get(&id) else {

@@ -21,7 +21,9 @@ impl Rule for Finishing {
                 let has_faulted = match event {
                     Event::Faulted(_) => true,
                     Event::Ended(ended) => matches!(ended.verdict, Verdict::Faulted(_)),
-                    Event::Sent(..) | Event::Readied(_) if self.0.contains(id) => {
+                    Event::Sent(..) | Event::Racing(..) | Event::Readied(_)
+                        if self.0.contains(id) =>
+                    {
                         return Err(format!("{id} has faulted, and goes on: {event:?}"));
                     }
                     _ => false,
@@ -59,7 +61,9 @@ impl Finishing {
             && !has_enough
             && process.is_some_and(|process| {
                 let is_again = process.again.contains(&attempt);
-                process.is_out(attempt) && !process.is_cancelling && !is_again
+                // A second attempt beside the first is not needed.
+                let is_first = process.out.get(&attempt.activity) == Some(&attempt);
+                is_first && !process.is_cancelling && !is_again
             })
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use model::AttemptId;
-use process_core::record::End;
+use process_core::record::{End, Verdict};
 use process_core::{Event, Stream};
 use simulator::Seen;
 
@@ -64,7 +64,8 @@ impl Rule for Outcome {
             ));
         }
         let is_again = process.again.contains(&attempt);
-        if !is_again && process.completed.contains(&attempt.activity) {
+        let is_dropped = matches!(ended.verdict, Verdict::Dropped(_));
+        if !is_again && !is_dropped && process.completed.contains(&attempt.activity) {
             return Err(format!(
                 "{attempt} ends, and its activity has completed before"
             ));

@@ -60,7 +60,8 @@ impl Returns {
                     | Verdict::Retry { .. }
                     | Verdict::Faulted(_)
                     | Verdict::Broke(_)
-                    | Verdict::Stopped => {}
+                    | Verdict::Stopped
+                    | Verdict::Dropped(_) => {}
                 }
             }
             Event::Reused(reused) => {
@@ -157,7 +158,7 @@ impl Returns {
             .entries
             .iter()
             .filter(|entry| !is_done(&entry.activity));
-        let mut sent = durable.out.values();
+        let mut sent = durable.out.values().chain(&durable.beside);
         let goes_on = known.running.keys().any(|one| one.process == process);
         runs && goes_on
             && !self.again.contains(&process)

@@ -220,6 +220,10 @@ pub enum Verdict {
     /// Inputs of the attempt were gone: the activities that produced them make them again first.
     #[n(7)]
     Lacking(#[n(0)] Vec<ActivityId>),
+    /// Another attempt at the activity counts in its place: one that goes on, or whose end is recorded. The fault
+    /// is that of an attempt that failed by itself while another one goes on.
+    #[n(8)]
+    Dropped(#[n(0)] Option<Box<Fault>>),
 }
 
 impl Verdict {
@@ -232,7 +236,8 @@ impl Verdict {
             | Verdict::Again
             | Verdict::Moved
             | Verdict::Stopped
-            | Verdict::Lacking(_) => None,
+            | Verdict::Lacking(_)
+            | Verdict::Dropped(_) => None,
         }
     }
 }

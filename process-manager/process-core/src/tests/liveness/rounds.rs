@@ -393,13 +393,22 @@ fn what_may_run_twice_is_made_again_elsewhere_when_it_takes_far_too_long() {
         "{:?}",
         play.ended
     );
-    assert!(play.n_stopped > 0);
+    play.step();
+    play.step();
+    assert_eq!(play.n_stopped, 1);
     assert!(play.passed < Span::from_secs(14), "{}", play.passed);
+    let tally = play.tally();
+    assert_eq!((tally.n_races, tally.n_won_by_second), (1, 1));
+    assert_eq!(tally.verdicts.n_completed, 12);
+    assert_eq!(tally.verdicts.n_dropped, 1);
 }
 
 #[test]
-fn it_is_made_again_three_times_at_most() {
-    let stalls = |_: u32, at: Span| f64::from(at > Span::from_secs(120));
+fn a_race_has_one_rival_and_is_not_run_again_while_both_stall() {
+    let stalls = |machine: u32, at: Span| {
+        let works = machine == 1 && at < Span::from_millis(1_500);
+        f64::from(works || at > Span::from_secs(120))
+    };
     let mut repeatable = wide(2, 1_000);
     for node in &mut repeatable.nodes[1..] {
         edit(node, |activity| activity.repeatable = true);
@@ -409,8 +418,18 @@ fn it_is_made_again_three_times_at_most() {
     let known = play.process();
     let activities = known.definition().activities().iter();
     let numbers: Vec<u32> = activities.map(|&one| known.activity(one).number).collect();
-    assert!(numbers.iter().all(|&number| number <= 4), "{numbers:?}");
-    assert!(numbers.iter().any(|&number| number > 1), "{numbers:?}");
+    assert_eq!(numbers.iter().max(), Some(&1), "{numbers:?}");
+    assert_eq!(play.tally().n_races, 1);
+    assert_eq!(play.tally().n_won_by_second, 0);
+}
+
+#[test]
+fn what_may_not_run_twice_is_not_raced() {
+    let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(60));
+    let mut play = Play::new(wide(2, 1_000), 1_000, stalls);
+    play.until_the_end(2);
+    assert_eq!(play.tally().n_races, 0);
+    assert!(play.passed > Span::from_secs(60), "{}", play.passed);
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Races: an activity that stands still on one machine finishes on the other, well before, and is stopped there before
+//! its slot and its process are at an end.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+
+use super::until_it_is;
+use super::world::World;
+use crate::sandbox::Sandbox;
+use crate::wait;
+
+/// Activities of the process, of half a second each.
+const N: usize = 12;
+
+/// Activities that may run twice. Each writes its process id and its attempt.
+fn naps(sandbox: &Sandbox) -> String {
+    let log = sandbox.path("log").display().to_string();
+    let text = format!(
+        "\
+xavantes: 1
+name: naps
+body:
+  for-each:
+    item: n
+    in: ${{ range(0, {N}) }}
+    do:
+      activity: nap
+      run: {{ shell: 'echo $$ $XAVANTES_ACTIVITY $XAVANTES_ATTEMPT >> {log}; sleep 0.5; echo ${{n}} > out' }}
+      work: 500ms
+      repeatable: true
+      outputs: {{ out: out }}
+"
+    );
+    sandbox.file("naps.yaml", &text)
+}
+
+/// Stops the first command that writes to the log. Returns its process id.
+fn stand_still(sandbox: &Sandbox) -> i32 {
+    sandbox.wait_for_lines("log", 1);
+    let line = sandbox.lines("log")[0].clone();
+    let pid = line.split(' ').next().unwrap().parse().unwrap();
+    kill_process_group(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+    pid
+}
+
+fn is_there(pid: i32) -> bool {
+    // What was killed may wait for its parent.
+    let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The states of the attempts of each activity that ran.
+fn ends(status: &Value) -> Vec<Vec<&str>> {
+    let all = status["activity_list"].as_array().unwrap();
+    let ends = all.iter().map(|one| {
+        assert_eq!(one["state"], "completed", "{one}");
+        let attempts = one["attempts"].as_array().unwrap();
+        let states = attempts.iter().map(|one| one["state"].as_str().unwrap());
+        states.filter(|state| *state != "moved").collect()
+    });
+    ends.collect()
+}
+
+fn judge(world: &World, status: &Value, pid: i32) {
+    assert!(
+        !is_there(pid),
+        "the loser runs after the end of its process"
+    );
+    let ends = ends(status);
+    let raced: Vec<_> = ends.iter().filter(|ends| ends.len() > 1).collect();
+    assert_eq!(raced, [&["stopped", "completed"]]);
+    assert_eq!(
+        ends.iter().filter(|ends| **ends == ["completed"]).count(),
+        N - 1
+    );
+    assert_eq!(status["activities"]["completed"], N, "{status}");
+    // One command more than activities.
+    assert_eq!(world.sandbox.lines("log").len(), N + 1);
+}
+
+#[test]
+fn what_stands_still_on_one_machine_finishes_on_the_other() {
+    let world = World::new(1, 2);
+    let sandbox = &world.sandbox;
+    let grid = world.user("ada");
+    let file = naps(sandbox);
+    let done = sandbox.xav(&["submit", &file, "--grid", &grid]).expect(0);
+    let id = done.stdout.trim_end().to_owned();
+    let pid = stand_still(sandbox);
+    // Nobody lets the command go on: without the second attempt the process would not end.
+    let status = until_it_is(&world, &grid, &id, "completed");
+    judge(&world, &status, pid);
+}
+
+#[test]
+fn a_race_goes_on_after_a_kill_of_the_process_manager() {
+    let mut world = World::new(1, 2);
+    let grid = world.user("ada");
+    let file = naps(&world.sandbox);
+    let submitted = world.sandbox.xav(&["submit", &file, "--grid", &grid]);
+    let id = submitted.expect(0).stdout.trim_end().to_owned();
+    let pid = stand_still(&world.sandbox);
+    wait::until("a second attempt at one of them runs", || {
+        let lines = world.sandbox.lines("log");
+        lines.iter().any(|line| line.ends_with(" 2")).then_some(())
+    });
+    world.kill_process_manager(0);
+    let status = until_it_is(&world, &grid, &id, "completed");
+    judge(&world, &status, pid);
+}
