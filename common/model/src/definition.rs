@@ -161,9 +161,26 @@ pub enum DataMode {
     #[n(0)]
     #[default]
     Direct,
-    /// Through the machines of the controllers between them, which keep it.
+    /// Through the machines of the controllers between them, which keep it. Each output is copied to a second
+    /// machine as well, as with [`Draft::copies`].
     #[n(1)]
     Controllers,
+}
+
+impl DataMode {
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataMode::Direct => "direct",
+            DataMode::Controllers => "controllers",
+        }
+    }
+
+    /// The way that users call by a name.
+    pub fn named(name: &str) -> Option<DataMode> {
+        let mut all = [DataMode::Direct, DataMode::Controllers].into_iter();
+        all.find(|one| one.name() == name)
+    }
 }
 
 /// Something that the submitter gives.
@@ -319,6 +336,12 @@ impl Draft {
     /// One activity, or none where the node is something else.
     pub fn activity(&self, id: ActivityId) -> Option<&Activity> {
         self.nodes.get(id.node().index())?.activity()
+    }
+
+    /// Returns true if the outputs of each activity are copied to another machine than the one that made
+    /// them.
+    pub fn keeps_copies(&self) -> bool {
+        self.copies > 0 || self.data == DataMode::Controllers
     }
 
     /// Variables of the environment of all commands.

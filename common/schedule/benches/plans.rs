@@ -202,6 +202,7 @@ fn request(dag: &Dag, platform: Platform, scheduler: SchedulerKind) -> Request {
         placed: Vec::new(),
         generation: Generation(1),
         scheduler,
+        controllers: None,
     }
 }
 

@@ -175,6 +175,7 @@ fn request(dag: &Dag, platform: &Platform) -> Request {
         placed: Vec::new(),
         generation: Generation(1),
         scheduler: SchedulerKind::Best,
+        controllers: None,
     }
 }
 

@@ -11,6 +11,7 @@ mod memory;
 mod plan;
 
 pub use plan::check_plan;
+pub(crate) use plan::check_plan_by;
 
 /// The first rule that a schedule or plan breaks. Tasks are named by position, slots of machines
 /// by number.

@@ -556,7 +556,7 @@ fn by_least_traffic(
 
 /// The same machines and orders with other transfers: each task as early as its slots and messages
 /// allow. `transfer` is told predecessor, task and edge.
-fn again(
+pub(crate) fn again(
     problem: &Problem,
     schedule: &Schedule,
     transfer: impl Fn(u32, u32, u32) -> f64,

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, Entry, Plan, ResourceId, Span};
 
-use crate::check::check_plan;
+use crate::check::check_plan_by;
 use crate::insertion::in_order;
 use crate::meter::Meter;
 use crate::order::{in_ready_order, less};
 use crate::problem::Problem;
-use crate::request::{Refusal, Request, no_schedule, problem};
-use crate::retime::{retime, up};
+use crate::request::{Refusal, Request, no_schedule, problem, way};
+use crate::retime::{retime_by, up};
 use crate::schedule::Schedule;
 
 /// The time in which the rest of a process ends, counted as in the request, if each activity stays on the
@@ -20,6 +20,7 @@ use crate::schedule::Schedule;
 pub fn kept(request: &Request, entries: &[Entry]) -> Result<Span, Refusal> {
     let problem = problem(request)?;
     let schedule = staying(&problem, entries, Order::Entries, |_| true)?;
+    let schedule = way(request, &problem)?.recounted(&problem, schedule);
     up(schedule.makespan()).map_err(Refusal::TooLong)
 }
 
@@ -33,15 +34,20 @@ pub fn moved_from(
 ) -> Result<Plan, Refusal> {
     let problem = problem(request)?;
     let stays = |one: &Entry| !machines.contains(&one.resource);
+    let way = way(request, &problem)?;
     let schedule = staying(&problem, entries, Order::Entries, stays)?;
+    let schedule = way.recounted(&problem, schedule);
     let other = staying(&problem, entries, Order::StayingFirst, stays)?;
+    let other = way.recounted(&problem, other);
     let schedule = match less(other.makespan(), schedule.makespan()) {
         true => other,
         false => schedule,
     };
-    let plan = retime(&problem, &schedule, request.generation).map_err(Refusal::TooLong)?;
+    let plan = retime_by(&problem, &way, &schedule, request.generation);
+    let plan = plan.map_err(Refusal::TooLong)?;
     let scheduler = "moved-from";
-    check_plan(&problem, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
+    check_plan_by(&problem, &way, &plan)
+        .map_err(|source| Refusal::Invalid { scheduler, source })?;
     Ok(plan)
 }
 

@@ -15,9 +15,9 @@
 //!
 //! [`draw`] makes pictures of schedules, for terminals and as SVG.
 //!
-//! Plans are made in direct mode, where a message goes from machine to machine.
-//! [`through_controllers`] tells what a schedule becomes when messages pass the controllers of the
-//! process.
+//! Plans are made in direct mode, where a message goes from machine to machine, unless the request has
+//! [`Controllers`] that it passes. [`through_controllers`] tells what a schedule becomes with
+//! controllers that are placed for it.
 
 mod alike;
 mod arrival;
@@ -61,6 +61,7 @@ mod schedule;
 mod search;
 pub mod structured;
 mod timeline;
+mod way;
 mod xavantes;
 
 pub use best::{Best, BestRun, Estimate};
@@ -98,4 +99,5 @@ pub use request::{
 pub use retime::{SECONDS_MAX, TooLong, retime};
 pub use round_robin::RoundRobin;
 pub use schedule::{Placement, Schedule, ScheduleError, Scheduler};
+pub use way::Controllers;
 pub use xavantes::{Part, STEPS_PER_SECOND, Xavantes, XavantesCopied, XavantesThrough};

@@ -6,7 +6,8 @@ use model::{ActivityGraph, ActivityId, Bytes, Generation, Plan, Platform, Resour
 use thiserror::Error;
 
 use crate::best::{Best, BestRun, Estimate};
-use crate::check::{CheckError, check_plan};
+use crate::check::{CheckError, check_plan_by};
+use crate::controllers::TreeError;
 use crate::copied::{Copied, CopiedPlan, check_copied, retime_copied};
 use crate::cpop::Cpop;
 use crate::dag::{Dag, DagError};
@@ -20,9 +21,10 @@ use crate::peft::Peft;
 use crate::problem::{Demand, Fixed, OUTSIDE, Problem, ProblemError};
 use crate::random_host::RandomHost;
 use crate::rank::MeanRule;
-use crate::retime::{TooLong, retime};
+use crate::retime::{TooLong, retime_by};
 use crate::round_robin::RoundRobin;
 use crate::schedule::{ScheduleError, Scheduler};
+use crate::way::{Controllers, Way};
 use crate::xavantes::{Xavantes, XavantesCopied};
 
 /// Everything that a plan rests on. The same request gives the same plan.
@@ -46,6 +48,8 @@ pub struct Request {
     pub generation: Generation,
     /// The algorithm.
     pub scheduler: SchedulerKind,
+    /// Controllers that data passes on its way; none where it goes from machine to machine.
+    pub controllers: Option<Controllers>,
 }
 
 /// An activity that has started or ended.
@@ -157,6 +161,9 @@ pub enum Refusal {
     /// The machines, ready times or sizes cannot be scheduled.
     #[error("the request cannot be planned")]
     Problem(#[source] ProblemError),
+    /// The controllers are not those of the graph's activities.
+    #[error("the controllers of the request cannot be planned with")]
+    Controllers(#[source] TreeError),
     /// The plan would not end within the years that a clock counts.
     #[error("the plan is too long")]
     TooLong(#[source] TooLong),
@@ -180,6 +187,7 @@ pub fn plan(request: &Request) -> Result<Plan, Refusal> {
 /// has the scheduler that made it.
 pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detailed, Refusal> {
     let problem = problem(request)?;
+    let way = way(request, &problem)?;
     let (run, copied) = run_with_options(&problem, request.scheduler, options)
         .map_err(|error| no_schedule(&problem, error))?;
     let BestRun {
@@ -187,6 +195,8 @@ pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detaile
         scheduler,
         estimates,
     } = run;
+    let (schedule, scheduler) = way.shortest(&problem, (schedule, scheduler));
+    let copied = copied.filter(|_| request.controllers.is_none());
     let copied = match copied {
         // Copies are only shown, so what breaks a rule is left out rather than refused.
         Some(copied) if check_copied(&problem, &copied).is_ok() => {
@@ -194,8 +204,10 @@ pub fn plan_with_options(request: &Request, options: &Options) -> Result<Detaile
         }
         Some(_) | None => None,
     };
-    let plan = retime(&problem, &schedule, request.generation).map_err(Refusal::TooLong)?;
-    check_plan(&problem, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
+    let plan = retime_by(&problem, &way, &schedule, request.generation);
+    let plan = plan.map_err(Refusal::TooLong)?;
+    check_plan_by(&problem, &way, &plan)
+        .map_err(|source| Refusal::Invalid { scheduler, source })?;
     Ok(Detailed {
         plan,
         scheduler,
@@ -227,6 +239,11 @@ fn run_with_options(
     let XavantesCopied { copied, before } = xavantes.run_with_copies(problem, repeatable)?;
     let has_copies = !copied.copies.is_empty();
     Ok((before, has_copies.then_some(copied)))
+}
+
+/// The way of messages of a request.
+pub(crate) fn way(request: &Request, problem: &Problem) -> Result<Way, Refusal> {
+    Way::new(problem, request.controllers.as_ref()).map_err(Refusal::Controllers)
 }
 
 /// The scheduling problem of a request.

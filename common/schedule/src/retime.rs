@@ -7,6 +7,7 @@ use crate::bound::bound;
 use crate::memory::Ledger;
 use crate::problem::Problem;
 use crate::schedule::{Schedule, holds_slots};
+use crate::way::Way;
 
 /// A schedule whose times do not fit a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -21,6 +22,16 @@ pub const SECONDS_MAX: u64 = i64::MAX as u64 / 2_000_000;
 /// it can be. Gates and what has started are not in the plan. O(n log n + e).
 pub fn retime(
     problem: &Problem,
+    schedule: &Schedule,
+    generation: Generation,
+) -> Result<Plan, TooLong> {
+    retime_by(problem, &Way::Direct, schedule, generation)
+}
+
+/// The same where messages take this way.
+pub(crate) fn retime_by(
+    problem: &Problem,
+    way: &Way,
     schedule: &Schedule,
     generation: Generation,
 ) -> Result<Plan, TooLong> {
@@ -48,8 +59,8 @@ pub fn retime(
         let host = placement.host;
         let mut start = Span::ZERO;
         for (pred, edge) in dag.predecessors(task) {
-            let from = schedule.entries[pred as usize].host;
-            let transfer = up(problem.transfer(edge, from, host))?;
+            let host_of = |task: u32| schedule.entries[task as usize].host;
+            let transfer = up(way.transfer(problem, host_of, (pred, task), edge))?;
             start = start.max(sum(finish[pred as usize], transfer)?);
         }
         let slots = slots_of.of(task);

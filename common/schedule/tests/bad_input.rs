@@ -159,6 +159,7 @@ fn an_activity_that_fits_nowhere_is_named_with_what_is_missing() {
         placed: Vec::new(),
         generation: Generation(1),
         scheduler,
+        controllers: None,
     };
     for kind in SchedulerKind::ALL {
         let refused = plan(&request(kind)).unwrap_err();

@@ -10,6 +10,7 @@ mod copies;
 mod copying;
 mod discards;
 mod loss;
+mod passing;
 mod sources;
 mod stores;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use crate::timer::Timer;
 use self::check::Checks;
 use self::copying::Copying;
 use self::discards::Discarding;
+use self::passing::Passing;
 use self::stores::Stores;
 
 pub(crate) use self::check::Finding;
@@ -54,6 +56,8 @@ struct Open {
     copied: BTreeMap<ActivityId, u64>,
     /// Checks that recorded files are still intact.
     checks: Checks,
+    /// Files on their way through the machines of controllers.
+    passing: Passing,
 }
 
 impl Files {

@@ -8,6 +8,7 @@ pub(crate) mod activities;
 pub(crate) mod activity;
 mod apply;
 pub(crate) mod chapters;
+pub(crate) mod controllers;
 pub(crate) mod details;
 pub(crate) mod drafted;
 pub(crate) mod files;

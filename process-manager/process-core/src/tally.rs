@@ -56,6 +56,10 @@ pub struct Tally {
     pub n_races: u64,
     /// Those of them that had the result.
     pub n_won_by_second: u64,
+    /// Times that files went on to the machine of a controller, beside the recorded copies.
+    pub n_hops: u64,
+    /// Those that took too long, so that their readers went without them.
+    pub n_hops_given_up: u64,
     /// Attempts that were sent to machines.
     pub n_sent: u64,
     /// Attempts that were sent to make lost files again.
@@ -116,6 +120,10 @@ pub(crate) enum Noted<'a> {
     AskedToMove,
     /// That plan does not shorten the process by enough.
     NotWorthMoving,
+    /// Files are at the machine of a controller.
+    Hop,
+    /// They did not come there in time.
+    HopGivenUp,
 }
 
 impl Default for Tally {
@@ -135,6 +143,8 @@ impl Default for Tally {
             n_not_worth: 0,
             n_races: 0,
             n_won_by_second: 0,
+            n_hops: 0,
+            n_hops_given_up: 0,
             n_sent: 0,
             n_recomputing: 0,
             n_reused: 0,

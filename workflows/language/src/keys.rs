@@ -190,7 +190,7 @@ pub(crate) const PROCESS: Table = Table {
         key(
             "data",
             Shape::Data,
-            "How data goes from activity to activity",
+            "The way of files from activity to activity: direct, or through the machines of their controllers",
         ),
         key(
             "copies",

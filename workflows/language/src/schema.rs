@@ -78,7 +78,7 @@ fn shape(shape: Shape) -> Value {
         Shape::Variables => by_name(json!({ "anyOf": [kind(), table(&VARIABLE)] })),
         Shape::Outputs => by_name(json!({ "type": "string" })),
         Shape::Files => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::Data => json!({ "enum": ["direct"] }),
+        Shape::Data => json!({ "enum": ["direct", "controllers"] }),
         Shape::Copies => json!({ "type": "integer", "minimum": 0, "maximum": COPIES_MAX }),
         Shape::Steps => steps,
         Shape::Block => json!({ "anyOf": [{ "$ref": "#/$defs/step" }, steps] }),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use group_core::GroupManager;
-use model::{Artifact, AttemptId, Identity, Mono, ProcessId, ResourceId, Span};
+use model::{Artifact, AttemptId, DataMode, Identity, Mono, ProcessId, ResourceId, Span};
 use process_core::{PlanResult, ProcessManager};
 use thiserror::Error;
 use wire::client::Submit;
@@ -334,7 +334,12 @@ impl Sim {
                 at,
                 cancels_at,
             } = submission;
-            submit.draft.copies = u32::from(self.setup.has_stores);
+            // The files of every other process pass the machines of its controllers.
+            let is_direct = submit.key.0 % 2 == 0;
+            submit.draft.copies = u32::from(self.setup.has_stores && is_direct);
+            if self.setup.has_stores && !is_direct {
+                submit.draft.data = DataMode::Controllers;
+            }
             self.stores.submit(submit.key.process(), &submit.draft);
             if self.setup.follows_work {
                 self.machines.follow_work(&submit);

@@ -159,6 +159,13 @@ impl Explanation<'_> {
                     }
                 }
             }
+            Reason::Passing { maker, resource } => {
+                let (name, machine) = (
+                    self.name(maker.node()),
+                    json::machine_of(self.status)(*resource),
+                );
+                format!("what {name} made is not on {machine} yet, where its controller keeps it")
+            }
             Reason::Backoff { until } => {
                 let left = until.since(self.now);
                 format!("the next attempt begins in {left}")
@@ -352,6 +359,11 @@ impl Explanation<'_> {
                 "resource": json::machine_of(self.status)(*resource),
                 "before": n_before,
                 "at_work": n_out,
+            }),
+            Reason::Passing { maker, resource } => json!({
+                "reason": "passing",
+                "producer": self.name(maker.node()),
+                "resource": json::machine_of(self.status)(*resource),
             }),
             Reason::Backoff { until } => json!({
                 "reason": "backoff",

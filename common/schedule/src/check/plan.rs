@@ -9,6 +9,7 @@ use super::{CheckError, others};
 use crate::problem::{OUTSIDE, Problem};
 use crate::retime::up;
 use crate::schedule::holds_slots;
+use crate::way::Way;
 
 /// Refuses a plan that breaks a rule of the problem: each activity that has not started exactly
 /// once, entries in the order of ids, on a machine that fits, at least as long as it takes there,
@@ -19,6 +20,11 @@ use crate::schedule::holds_slots;
 /// on; and of the slots of an activity it names the lowest only, so that one is checked for itself
 /// and the others are counted. O(n log n + e).
 pub fn check_plan(problem: &Problem, plan: &Plan) -> Result<(), CheckError> {
+    check_plan_by(problem, &Way::Direct, plan)
+}
+
+/// The same where messages take this way.
+pub(crate) fn check_plan_by(problem: &Problem, way: &Way, plan: &Plan) -> Result<(), CheckError> {
     let placed = placements(problem, plan)?;
     let dag = problem.dag();
     let mut finish = vec![Span::ZERO; dag.n_tasks()];
@@ -30,19 +36,24 @@ pub fn check_plan(problem: &Problem, plan: &Plan) -> Result<(), CheckError> {
         }
         for (pred, edge) in dag.predecessors(task) {
             let before = finish[pred as usize];
-            let Some((host, entry)) = here else {
+            let Some((_, entry)) = here else {
                 finish[task as usize] = finish[task as usize].max(before);
                 continue;
             };
             if entry.start < before {
                 return Err(CheckError::Order { task, pred });
             }
-            let from = match (problem.fixed(pred), placed[pred as usize]) {
+            // Nobody says where gates lie.
+            if problem.fixed(pred).is_none() && placed[pred as usize].is_none() {
+                continue;
+            }
+            let host_of = |other: u32| match (problem.fixed(other), placed[other as usize]) {
                 (Some(fixed), _) => fixed.host,
-                (None, Some((from, _))) => from,
-                (None, None) => continue,
+                (None, Some((there, _))) => there,
+                (None, None) => OUTSIDE,
             };
-            let arrival = before + span(task, problem.transfer(edge, from, host))?;
+            let seconds = way.transfer(problem, host_of, (pred, task), edge);
+            let arrival = before + span(task, seconds)?;
             if entry.start < arrival {
                 let (start, arrival) = (entry.start.seconds(), arrival.seconds());
                 return Err(CheckError::Transfer {

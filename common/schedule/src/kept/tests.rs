@@ -36,6 +36,7 @@ fn request(n: u32, powers: &[f64]) -> Request {
         placed: Vec::new(),
         generation: Generation(1),
         scheduler: SchedulerKind::Best,
+        controllers: None,
     }
 }
 

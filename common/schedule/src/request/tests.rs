@@ -42,6 +42,7 @@ fn request() -> Request {
         placed: Vec::new(),
         generation: Generation(7),
         scheduler: SchedulerKind::default(),
+        controllers: None,
     }
 }
 
@@ -223,6 +224,7 @@ fn copies_are_told_beside_the_plan_where_activities_may_be_repeated() {
         placed: Vec::new(),
         generation: Generation(1),
         scheduler: SchedulerKind::Xavantes,
+        controllers: None,
     };
     let options = |repeatable: &[u32]| Options {
         budget: Some(Span(10_000)),

@@ -87,6 +87,7 @@ prop_compose! {
             placed: Vec::new(),
             generation: Generation(3),
             scheduler,
+            controllers: None,
         }
     }
 }

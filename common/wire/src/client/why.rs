@@ -138,6 +138,16 @@ pub enum Reason {
     /// Each `xav run` runs it, for this reason.
     #[n(14)]
     EachRun(#[n(0)] EachRun),
+    /// It waits until files are at the machine of its controller, or of one on their way there.
+    #[n(15)]
+    Passing {
+        /// The activity that made the files.
+        #[n(0)]
+        maker: ActivityId,
+        /// The machine.
+        #[n(1)]
+        resource: ResourceId,
+    },
 }
 
 /// Why an activity is run again where an outcome of an earlier run might stand for it.

@@ -64,6 +64,10 @@ pub(super) fn answer_why(
             told.reasons.insert(0, machine);
             told.reasons.truncate(REASONS_MAX);
         }
+        let awaited = files.awaited(machines, known, activity).into_iter();
+        let passing = awaited.map(|(maker, resource)| Reason::Passing { maker, resource });
+        let room = REASONS_MAX.saturating_sub(told.reasons.len());
+        told.reasons.splice(0..0, passing.take(room));
         let full = shown.attempts.full_limits(step, known, activity);
         // They come before the queue that it stands in.
         let room = REASONS_MAX.saturating_sub(told.reasons.len());

@@ -92,7 +92,8 @@ impl Attempts {
                 is_awaited: n_out < window / 2,
             };
             let may_go = |activity| {
-                if grid.files.holds_back(id, activity) {
+                let files = grid.files;
+                if files.holds_back(id, activity) || files.awaits_controller(known, activity) {
                     n_held_back.update(|n| n + 1);
                     return false;
                 }

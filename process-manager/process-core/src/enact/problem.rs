@@ -44,6 +44,7 @@ pub(crate) fn problem(
         held: Vec::new(),
         generation: Generation(process.state.plan.generation.0 + 1),
         scheduler,
+        controllers: process.planned_controllers().filter(|_| files_cross),
     }
 }
 
@@ -112,6 +113,7 @@ pub(crate) fn refusal_fault(process: &Process, refusal: &Refusal) -> Fault {
         | Refusal::Unknown(_)
         | Refusal::Graph(_)
         | Refusal::Problem(_)
+        | Refusal::Controllers(_)
         | Refusal::TooLong(_)
         | Refusal::Invalid { .. } => Fault::new(FaultName::NoResource, refusal.to_string()),
     }

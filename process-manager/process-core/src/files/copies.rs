@@ -66,7 +66,7 @@ impl Files {
             .take(room)
             .filter_map(|activity| {
                 let source = self.source(known, activity);
-                let keeper = self.keeper(step, machines, known, source, None)?;
+                let keeper = self.keeper(step, machines, known, (activity, source), None)?;
                 Some((activity, Asked { keeper, n_times: 1 }))
             })
             .collect();
@@ -102,8 +102,8 @@ impl Files {
             let is_able = self.may_keep(machines, asked.keeper) && asked.keeper != source;
             if !is_able || (asked.n_times + 1).is_multiple_of(ASKED_OF_ONE) {
                 // If no machine can keep it now, the next try looks again.
-                let Some(other) = self.keeper(step, machines, known, source, Some(asked.keeper))
-                else {
+                let of = (activity, source);
+                let Some(other) = self.keeper(step, machines, known, of, Some(asked.keeper)) else {
                     continue;
                 };
                 before.push((activity, asked.keeper));
@@ -124,6 +124,7 @@ impl Files {
         if !has_given_up {
             self.ask_for_copies(step, machines, id);
         }
+        self.repeat_hops(step, machines, id);
     }
 
     /// A machine keeps copies. Returns the processes of which files were lost meanwhile.
@@ -137,6 +138,7 @@ impl Files {
         let mut losing = Vec::new();
         for one in copied {
             let (id, activity) = (one.process, one.activity);
+            self.note_passed(step, &one, resource);
             let Some(known) = step.cx.process(id) else {
                 continue;
             };
@@ -252,7 +254,10 @@ impl Files {
         let asked = under_way.and_then(|copying| copying.0.get(&activity));
         if self.stores.is_lost(source) {
             Some(format!("{} has it and cannot be reached", name(source)))
-        } else if self.keeper(step, machines, known, source, None).is_none() {
+        } else if self
+            .keeper(step, machines, known, (activity, source), None)
+            .is_none()
+        {
             Some("no other machine is there that could keep it".to_owned())
         } else {
             let asked = asked.filter(|asked| asked.n_times >= ASKED_OF_ONE)?;
@@ -286,7 +291,9 @@ impl Files {
 
     /// Returns true if requested copies are not made yet.
     pub(crate) fn is_copying(&self) -> bool {
+        let mut open = self.open.values();
         self.copying.values().any(|copying| !copying.0.is_empty())
+            || open.any(|open| open.passing.is_under_way())
     }
 
     /// After a restart: asks anew, soon.
@@ -313,6 +320,18 @@ impl Files {
         id: ProcessId,
         asked: &[(ActivityId, Asked)],
     ) {
+        self.send_copies_from(step, machines, id, asked, None);
+    }
+
+    /// The same where one machine is to be asked first.
+    pub(super) fn send_copies_from(
+        &mut self,
+        step: &mut Step<'_>,
+        machines: &Machines,
+        id: ProcessId,
+        asked: &[(ActivityId, Asked)],
+        first: Option<ResourceId>,
+    ) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
@@ -325,7 +344,9 @@ impl Files {
                 artifacts: known.produced_by(activity).collect(),
             };
             let is_lost = |one| self.stores.is_lost(one);
-            let mut holders = known.sources_of(activity, is_lost);
+            let mut holders: Vec<ResourceId> = first.into_iter().collect();
+            let recorded = known.sources_of(activity, is_lost).into_iter();
+            holders.extend(recorded.filter(|&one| Some(one) != first));
             holders.retain(|&one| one != keeper && !is_lost(one));
             let copies = by_keeper.entry(keeper).or_default();
             let discards = known.definition().drops_intermediates();
@@ -368,17 +389,21 @@ impl Files {
         first.unwrap_or_else(|| known.holder_of(activity))
     }
 
-    /// The machine that is to keep a copy: the one beside this manager, where there is one, or else
-    /// the next one after the holder, of those first whose slots the process holds. After one that was
+    /// The machine that is to keep a copy: that of the activity's controller, where files pass these, or
+    /// the one beside this manager, where there is one, or else the next one after the holder, of those first whose slots the process holds. After one that was
     /// asked in vain it is the next one.
     fn keeper(
         &self,
         step: &Step<'_>,
         machines: &Machines,
         known: &Process,
-        holder: ResourceId,
+        (activity, holder): (ActivityId, ResourceId),
         in_vain: Option<ResourceId>,
     ) -> Option<ResourceId> {
+        let own = self.own_keeper(machines, known, activity);
+        if let Some(own) = own.filter(|&own| own != holder && in_vain.is_none()) {
+            return Some(own);
+        }
         let able = |of: &dyn Fn(ResourceId) -> bool| {
             let able = self.stores.known();
             let able = able.filter(|&one| one != holder && self.may_keep(machines, one) && of(one));
@@ -395,7 +420,7 @@ impl Files {
         in_use.or_else(|| able(&|_| true))
     }
 
-    fn may_keep(&self, machines: &Machines, resource: ResourceId) -> bool {
+    pub(super) fn may_keep(&self, machines: &Machines, resource: ResourceId) -> bool {
         machines.is_trusted(resource)
             && self.stores.get(resource).is_some()
             && machines.is_reachable(resource)

@@ -46,6 +46,14 @@ impl Files {
         resource: ResourceId,
     ) -> Vec<ProcessId> {
         self.stores.lose(resource);
+        let using = self
+            .open
+            .iter_mut()
+            .filter(|(_, open)| open.passing.is_used());
+        for (&id, open) in using {
+            open.passing.lose(resource);
+            step.marks.mark(id);
+        }
         let losing = step.cx.processes_with_copies();
         let losing = losing.filter(|process| !process.under_replicated_by(resource).is_empty());
         let losing: Vec<ProcessId> = losing.map(|process| process.id()).collect();

@@ -38,6 +38,11 @@ impl Files {
         for (input, one) in (0..).zip(laid) {
             let holder = process.holder(one.source);
             let copy = process.copy(one.source);
+            let reader = message.attempt.activity;
+            let made_by = maker(one.source);
+            let own = made_by.and_then(|maker| self.own_source(machines, process, reader, maker));
+            let passed = made_by.map(|maker| self.passed_by(process, maker));
+            let passed = passed.unwrap_or_default();
             // Before a group has named its machines, the first attempt goes out with the files that
             // the receiver has.
             let is_tried = !is_told && message.attempt.number == 1;
@@ -48,7 +53,10 @@ impl Files {
                 return false;
             }
             let may_have = |store: &ResourceId| match holder {
-                Some(_) => *store != receiver && (holder == Some(*store) || copy == Some(*store)),
+                Some(_) => {
+                    let is_one = holder == Some(*store) || copy == Some(*store);
+                    *store != receiver && (is_one || passed.contains(store))
+                }
                 // Its place was not recorded, so any machine may have it.
                 None => *store != receiver,
             };
@@ -65,9 +73,15 @@ impl Files {
                 return false;
             }
             let holders = self.stores.known().filter(may_have);
-            let mut holders: Vec<ResourceId> = holders.take(SOURCES_MAX).collect();
+            // Where files pass controllers, only few machines have one.
+            let n_taken = SOURCES_MAX.max(passed.len() + 2);
+            let mut holders: Vec<ResourceId> = holders.take(n_taken).collect();
             // A machine that is silent would make the receiver wait, so it comes last.
-            holders.sort_by_key(|&one| (!machines.is_trusted(one), copy == Some(one), one));
+            holders.sort_by_key(|&one| {
+                let is_silent = !machines.is_trusted(one);
+                (is_silent, own != Some(one), copy == Some(one), one)
+            });
+            holders.truncate(SOURCES_MAX);
             if !holders.is_empty() {
                 message.sources.push(Sources { input, holders });
             }
@@ -122,8 +136,10 @@ impl Files {
         let laid = laid.unwrap_or_default();
         let source = |input: u32| laid.get(input as usize).and_then(|one| one.source);
         let has_changed = |source: Option<Source>| {
+            let passed = maker(source).map(|maker| self.passed_by(known, maker));
             let holders = [known.holder(source), known.copy(source)];
-            let mut holders = holders.into_iter().flatten();
+            let holders = holders.into_iter().flatten();
+            let mut holders = holders.chain(passed.into_iter().flatten());
             // An attempt that was sent before the copy was made does not know of it.
             let copied = maker(source).and_then(|maker| open.copied.get(&maker));
             copied.is_some_and(|at| *at > told)

@@ -64,7 +64,7 @@ fn pair() -> Draft {
     }
 }
 
-fn offer(address: &str) -> Offer {
+pub(super) fn offer(address: &str) -> Offer {
     let resources = [MAKER, COPY, THIRD].map(|resource| Offered {
         resource,
         name: format!("m{resource}"),
@@ -110,7 +110,7 @@ fn copied() -> Copied {
 }
 
 /// The machines that were asked for a copy, with those that it is to be fetched from.
-fn asked(bench: &mut Bench) -> Vec<(ResourceId, Vec<ResourceId>)> {
+pub(super) fn asked(bench: &mut Bench) -> Vec<(ResourceId, Vec<ResourceId>)> {
     let sent = bench.take_to_machines().into_iter();
     let asked = sent.flat_map(|(resource, message)| {
         let ToActivity::Copy { copies, .. } = message else {

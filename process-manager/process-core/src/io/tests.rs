@@ -39,6 +39,7 @@ fn asked(seconds: &[u64], powers: &[f64], places: &[u32], slow: &[u32]) -> PlanR
         placed: Vec::new(),
         generation: Generation(2),
         scheduler: SchedulerKind::Best,
+        controllers: None,
     };
     let entries = places.iter().zip(0..).map(|(&place, id)| Entry {
         activity: ActivityId(id),

@@ -68,6 +68,8 @@ impl Ledger for Counting<'_, '_> {
             Noted::Judged => self.counter.tally.n_judged += 1,
             Noted::AskedToMove => self.counter.tally.n_asked_to_move += 1,
             Noted::NotWorthMoving => self.counter.tally.n_not_worth += 1,
+            Noted::Hop => self.counter.tally.n_hops += 1,
+            Noted::HopGivenUp => self.counter.tally.n_hops_given_up += 1,
         }
     }
 }

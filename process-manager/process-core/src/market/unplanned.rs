@@ -162,6 +162,7 @@ fn refused(refusal: &Refusal) -> Option<ActivityId> {
         | Refusal::Unknown(_)
         | Refusal::Graph(_)
         | Refusal::Problem(_)
+        | Refusal::Controllers(_)
         | Refusal::TooLong(_)
         | Refusal::Invalid { .. } => None,
     }

@@ -62,7 +62,7 @@ impl Process {
 
     /// Notes an activity whose outputs need a copy that is not recorded yet.
     pub(crate) fn note_uncopied(&mut self, activity: ActivityId) {
-        let is_wanted = self.definition.draft().copies > 0
+        let is_wanted = self.definition.draft().keeps_copies()
             && self.activity(activity).phase == ActivityPhase::Completed
             && (self.details(activity).copy.is_none()
                 || self.details(activity).lost_holder.is_some())
@@ -132,7 +132,7 @@ impl Process {
     /// recomputed, or as outputs of the process.
     pub(crate) fn needed(&self) -> BTreeSet<ActivityId> {
         let mut needed = BTreeSet::new();
-        if self.definition.draft().copies == 0 {
+        if !self.definition.draft().keeps_copies() {
             return needed;
         }
         for &consumer in self.definition.activities() {

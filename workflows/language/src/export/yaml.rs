@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use model::{
-    Activation, Activity, CAPABLE, Capture, Command, Definition, Draft, Join, Link, Node, NodeId,
-    NodeKind, OutputSource, Parse, Retry, Source, Span, Stdin, Template,
+    Activation, Activity, CAPABLE, Capture, Command, DataMode, Definition, Draft, Join, Link, Node,
+    NodeId, NodeKind, OutputSource, Parse, Retry, Source, Span, Stdin, Template,
 };
 
 use self::open::{Open, branches, for_each, own_variables, repeat};
@@ -122,6 +122,9 @@ impl Writer<'_> {
         self.list(0, "files", &files);
         self.environment();
         self.mapping(0, "limits", &of_limits(self.draft.named_limits()));
+        if self.draft.data != DataMode::default() {
+            let _ = writeln!(self.text, "data: {}", self.draft.data.name());
+        }
         if self.draft.copies > 0 {
             let _ = writeln!(self.text, "copies: {}", self.draft.copies);
         }

@@ -198,15 +198,8 @@ impl Reader<'_, '_> {
     }
 
     fn data(&mut self, at: Id) {
-        match self.text(at, "`direct`") {
-            Some("direct") => self.draft.data = DataMode::Direct,
-            Some("controllers") => self.later(at, "data: controllers"),
-            Some(other) => {
-                let message = format!("`{}` where `direct` is expected", shorten(other));
-                self.error(at, message);
-            }
-            None => {}
-        }
+        let found = self.one_of(at, "`direct` or `controllers`", DataMode::named);
+        self.draft.data = found.unwrap_or_default();
     }
 
     fn on_fault(&mut self, at: Id) -> Option<OnFault> {

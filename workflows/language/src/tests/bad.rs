@@ -84,7 +84,7 @@ inputs:
 variables: { if: int, v: { type: bool, value: 1 } }
 outputs: { o: \"${ v } and\", p: nobody.out, q: v }
 files: [../up, /root, a, a]
-data: controllers
+data: controlers
 keep-intermediates: maybe
 on-fault: carry on
 policy: statik
@@ -108,7 +108,7 @@ body: { activity: a, run: [a] }
         "11:9: a path that leaves the directory: `../up` (paths lie in the activity's own directory)",
         "11:16: an absolute path: `/root` (paths lie in the activity's own directory)",
         "11:26: `a` is listed twice",
-        "12:7: `data: controllers` is part of the language, but this version does not run it",
+        "12:7: `controlers` where `direct` or `controllers` is expected",
         "13:21: text where `true` or `false` is expected",
         "14:11: `carry on` where `finish`, `stop` or `continue` is expected",
         "15:9: `statik` where `xavantes` or `static` is expected",

@@ -25,7 +25,7 @@ outputs:
   total: ${ total }
   found: first.found
 files: [first.sh]
-data: direct
+data: controllers
 copies: 1
 keep-intermediates: false
 on-fault: continue

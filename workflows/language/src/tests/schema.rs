@@ -160,7 +160,7 @@ fn example(table: &Table, key: &str) -> String {
             format!("outputs: {{ o: x.o }}\npublish: {{ o: results/o }}\n{body}")
         }
         ("a process", "inputs") => format!("inputs: {{ i: file }}\n{}", activity("cores: 1")),
-        ("a process", "data") => format!("data: direct\n{}", activity("cores: 1")),
+        ("a process", "data") => format!("data: controllers\n{}", activity("cores: 1")),
         ("a process", "copies") => format!("copies: 1\n{}", activity("cores: 1")),
         ("a process", "keep-intermediates") => {
             format!("keep-intermediates: false\n{}", activity("cores: 1"))

@@ -53,6 +53,15 @@ fn what_it_waits_for_is_named() {
          3 come before it on host, where 1 activity is at work\n  \
          for a free slot\n"
     );
+    let passing = Reason::Passing {
+        maker: ActivityId(1),
+        resource: ResourceId::local(1),
+    };
+    assert_eq!(
+        explanation(vec![passing], ActivityPhase::Ready, None),
+        "merge is ready, and was not sent yet\n  \
+         what range made is not on host yet, where its controller keeps it\n"
+    );
     let backoff = Reason::Backoff {
         until: Wall(2_000_000),
     };
