@@ -292,6 +292,19 @@ impl<'a> Estimates<'a> {
         end
     }
 
+    /// The time at which a task would start if it waited for none of some tasks, which its slots do not have: the
+    /// sooner of that and the time that is known.
+    pub(super) fn est_without(&self, task: u32, is_left_out: impl Fn(u32) -> bool) -> f64 {
+        let to = (task, self.host[task as usize]);
+        let preds = self.setting.problem().dag().predecessors(task);
+        let preds = preds.filter(|&(pred, _)| !is_left_out(pred));
+        let arrivals = preds.map(|(pred, edge)| {
+            let from = (self.host[pred as usize], self.eft[pred as usize]);
+            self.arrival_of(edge, from, to)
+        });
+        arrivals.fold(self.progress.now, f64::max)
+    }
+
     /// Seconds of a message between two machines, either of which may be none yet.
     pub(super) fn message(&self, edge: u32, from: u32, to: u32) -> f64 {
         if from == NONE || to == NONE {

@@ -5,10 +5,11 @@
 //! of time; the rules of choice are the same.
 
 use super::estimates::{Estimates, NONE};
+use super::placing::best_place;
 use super::progress::{Phase, Progress};
 use super::setting::{Messages, Setting};
 use crate::controllers::{Bounds, Tree, places};
-use crate::order::{TOLERANCE, less};
+use crate::order::less;
 use crate::pch::Cluster;
 
 /// A request for a plan, with all that the planner has to know beside the [`Setting`].
@@ -253,127 +254,6 @@ impl Answer {
 pub(super) fn first_slot(setting: &Setting, task: u32, host: u32, slot: u32) -> u32 {
     let slots = setting.problem().hosts()[host as usize].slots;
     slot.min(slots.saturating_sub(setting.problem().dag().cores(task)))
-}
-
-/// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
-/// the one on which the last task ends first (A7), then the one of the lowest number.
-fn best_place(
-    estimates: &mut Estimates<'_>,
-    cluster: &[u32],
-    places: &[(u32, u32)],
-) -> Option<(u32, u32)> {
-    let (&head, &last) = (cluster.first()?, cluster.last()?);
-    let setting = estimates.setting;
-    let targets = Targets::new(estimates, last);
-    estimates.settle(targets.until);
-    // The least cost of a place: the path without gaps, and the time after it. The promising places
-    // come first, and most others are not tried.
-    let mut promising: Vec<Promise> = Vec::with_capacity(places.len());
-    let mut host_before = None;
-    let (mut rest, mut after, mut data) = (0.0, 0.0, 0.0);
-    for (number, &(host, slot)) in places.iter().enumerate() {
-        if host_before.replace(host) != Some(host) {
-            let durations = cluster.iter();
-            let path: f64 = durations
-                .map(|&task| estimates.progress.duration(setting, task, host))
-                .sum();
-            after = targets.after(estimates, host);
-            data = estimates.data_of_first(head, host);
-            rest = path + after;
-        }
-        let start = estimates.start_of_first(head, host, slot, data);
-        promising.push(Promise {
-            least: start + rest,
-            number,
-            start,
-            after,
-        });
-    }
-    promising.sort_unstable_by(|one, other| {
-        let least = one.least.total_cmp(&other.least);
-        least.then(one.number.cmp(&other.number))
-    });
-    let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
-    let mut limit = f64::INFINITY;
-    let mut judged: Vec<(usize, f64, f64)> = Vec::new();
-    for promise in &promising {
-        if promise.least > limit {
-            break;
-        }
-        let number = promise.number;
-        let (host, slot) = places[number];
-        let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
-        if least > limit {
-            continue;
-        }
-        estimates.try_on(cluster, host, slot, targets.until);
-        let eft = estimates.eft(last);
-        let time = targets.start(estimates).unwrap_or(eft);
-        estimates.take_back(cluster);
-        judged.push((number, time, eft));
-        limit = limit.min(margin(time));
-    }
-    // The choice is that of asking one place after the other.
-    judged.sort_unstable_by_key(|&(number, ..)| number);
-    let best = judged.into_iter().reduce(|best, other| {
-        let is_sooner = less(other.1, best.1);
-        let is_even = !less(best.1, other.1);
-        match is_sooner || (is_even && less(other.2, best.2)) {
-            true => other,
-            false => best,
-        }
-    });
-    best.map(|(number, ..)| places[number])
-}
-
-/// The least cost of a place for a cluster.
-struct Promise {
-    /// The path without gaps, and the time after it.
-    least: f64,
-    /// The number of the place.
-    number: usize,
-    /// The time at which the first task starts.
-    start: f64,
-    /// The longest way from the end of the cluster to the end of the process, at least.
-    after: f64,
-}
-
-/// The successors of a cluster, whose start says how good a place is.
-struct Targets {
-    /// Each with the message that it gets from the last task of the cluster.
-    tasks: Vec<(u32, u32)>,
-    /// The last place in the order that has to be counted for a judgement.
-    until: u32,
-}
-
-impl Targets {
-    fn new(estimates: &Estimates<'_>, last: u32) -> Targets {
-        let setting = estimates.setting;
-        let messages = setting.problem().dag().outgoing(last);
-        let waiting = messages.filter(|&(succ, _)| estimates.progress.is_waiting(succ));
-        let tasks: Vec<(u32, u32)> = waiting.collect();
-        let ends = tasks.iter().map(|&(succ, _)| succ).chain([last]);
-        let until = ends.map(|task| setting.rank(task)).fold(0, u32::max);
-        Targets { tasks, until }
-    }
-
-    /// The longest way from the end of the cluster on a machine to the end of the process, at least.
-    fn after(&self, estimates: &Estimates<'_>, host: u32) -> f64 {
-        let ways = self.tasks.iter().map(|&(succ, edge)| {
-            let priority = estimates.setting.priority[succ as usize];
-            priority + estimates.message(edge, host, estimates.host[succ as usize])
-        });
-        ways.fold(0.0, f64::max)
-    }
-
-    /// The latest start of a successor, with its way to the end; none if there is no successor.
-    fn start(&self, estimates: &Estimates<'_>) -> Option<f64> {
-        let starts = self
-            .tasks
-            .iter()
-            .map(|&(succ, _)| estimates.est(succ) + estimates.setting.priority[succ as usize]);
-        starts.reduce(f64::max)
-    }
 }
 
 /// The slots to try for a cluster. Among equal machines that nothing was ever placed on only the
