@@ -17,15 +17,24 @@ pub(super) fn best_place(
     cluster: &[u32],
     places: &[(u32, u32)],
 ) -> Option<(u32, u32)> {
-    let &last = cluster.last()?;
+    let (&head, &last) = (cluster.first()?, cluster.last()?);
     let targets = Targets::new(estimates, last);
     estimates.settle(targets.until);
     let mut promises = Promises::new(estimates, cluster, &targets, places);
-    let mut judged = Judged::new(targets.floor(estimates, cluster));
+    let floor = targets.floor(estimates, cluster);
+    let mut judged = Judged::new(floor.unwrap_or(0.0));
     while let Some(promise) = promises.next(estimates, judged.limit) {
         let (host, slot) = places[promise.number];
         if judged.is_beaten(promise.end) {
             continue;
+        }
+        if floor.is_some() {
+            let end = promise.start + estimates.progress.duration(estimates.setting, head, host);
+            let (place, limit) = ((head, host, slot), judged.limit);
+            let way = |succ| targets.way(estimates, succ);
+            if estimates.delays_beyond(place, end, targets.until, limit, way) {
+                continue;
+            }
         }
         let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
         if least > judged.limit {
@@ -168,7 +177,10 @@ impl<'a> Promises<'a> {
     /// The next place, if any is left that costs no more than a limit.
     fn next(&mut self, estimates: &Estimates<'_>, limit: f64) -> Option<Promise> {
         loop {
-            let least = self.promises.peek().map_or(f64::INFINITY, |next| next.least);
+            let least = self
+                .promises
+                .peek()
+                .map_or(f64::INFINITY, |next| next.least);
             let is_nearer = |machine: &mut Machine| machine.least <= least.min(limit);
             let Some(machine) = self.machines.pop_if(is_nearer) else {
                 return self.promises.pop().filter(|next| next.least <= limit);
@@ -249,9 +261,16 @@ impl Targets {
         starts.reduce(f64::max)
     }
 
-    /// The same if nothing waited for the cluster: no place lets the successors start sooner. 0 where something that
-    /// is counted before them depends on the cluster, so that it may end sooner than is known.
-    fn floor(&self, estimates: &Estimates<'_>, cluster: &[u32]) -> f64 {
+    /// The way from the start of a task to the end of the process, if it is one of these.
+    fn way(&self, estimates: &Estimates<'_>, task: u32) -> Option<f64> {
+        let is_here = self.tasks.iter().any(|&(target, _)| target == task);
+        is_here.then(|| estimates.setting.priority[task as usize])
+    }
+
+    /// The latest start with its way if nothing waited for the cluster: no place lets the successors start sooner. None
+    /// where something else that is counted before them depends on the cluster: it may end sooner than is known, and
+    /// so may what is behind it on its slot.
+    fn floor(&self, estimates: &Estimates<'_>, cluster: &[u32]) -> Option<f64> {
         let setting = estimates.setting;
         let dag = setting.problem().dag();
         let is_here = |task: u32| {
@@ -263,11 +282,18 @@ impl Targets {
             successors.all(|succ| setting.rank(succ) > self.until || is_here(succ))
         };
         if !cluster.iter().copied().chain(targets.clone()).all(is_apart) {
-            return 0.0;
+            return None;
         }
+        let left_out: Vec<u32> = match self.tasks.len() {
+            1 => cluster.to_vec(),
+            _ => cluster.iter().copied().chain(targets.clone()).collect(),
+        };
         let starts = targets.map(|target| {
-            estimates.est_without(target, is_here) + setting.priority[target as usize]
+            estimates.est_without(target, &left_out) + setting.priority[target as usize]
         });
-        starts.fold(0.0, f64::max)
+        starts.reduce(f64::max)
     }
 }
+
+#[cfg(test)]
+mod tests;

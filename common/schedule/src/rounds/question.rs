@@ -4,7 +4,7 @@
 //! are (rules A11 to A13 of the digest). It differs from [`crate::Pch`] in what [`Estimates`] says
 //! of time; the rules of choice are the same.
 
-use super::estimates::{Estimates, NONE};
+use super::estimates::{Estimates, NONE, Room};
 use super::placing::best_place;
 use super::progress::{Phase, Progress};
 use super::setting::{Messages, Setting};
@@ -77,14 +77,16 @@ impl Question {
     /// by enough than that one and than no plan. Where overdue tasks may be stopped, such a plan is
     /// made too, and is the answer if it is better by enough when these tasks run on for long.
     pub fn answer(&self, setting: &Setting) -> Answer {
-        let before = Estimates::new(setting, &self.progress, &[]).makespan();
-        let staying = self.wide_or_narrow(setting, &self.progress, before);
+        let mut estimates = Estimates::new(setting, &self.progress, &[]);
+        let before = estimates.makespan();
+        let mut room = estimates.into_room();
+        let staying = self.wide_or_narrow(setting, &self.progress, before, &mut room);
         let Some(restarts) = &self.restarts else {
             return staying;
         };
-        let staying_after = self.overdue_makespan(setting, Some(&staying));
-        let before = self.overdue_makespan(setting, None);
-        let restarting = self.with_restarts(setting, restarts.alone, before);
+        let staying_after = self.overdue_makespan(setting, Some(&staying), &mut room);
+        let before = self.overdue_makespan(setting, None, &mut room);
+        let restarting = self.with_restarts(setting, restarts.alone, before, &mut room);
         let to_beat = before.min(staying_after);
         let is_better = less(restarting.after, (1.0 - restarts.gain_least) * to_beat);
         match is_better && restarting.stranded.is_empty() {
@@ -102,12 +104,18 @@ impl Question {
     }
 
     /// The plan for all tasks that may move, or that for fewer of them.
-    fn wide_or_narrow(&self, setting: &Setting, progress: &Progress, before: f64) -> Answer {
-        let wider = self.plan(setting, progress, &self.movable, before);
+    fn wide_or_narrow(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
+        let wider = self.plan(setting, progress, &self.movable, before, room);
         let Some(narrower) = &self.narrower else {
             return wider;
         };
-        let narrow = self.plan(setting, progress, &narrower.movable, before);
+        let narrow = self.plan(setting, progress, &narrower.movable, before, room);
         let to_beat = before.min(narrow.after);
         match less(wider.after, (1.0 - narrower.gain_least) * to_beat) {
             true => wider,
@@ -116,20 +124,26 @@ impl Question {
     }
 
     /// Plans with the tasks that may be stopped as if they had not started, on other machines.
-    fn with_restarts(&self, setting: &Setting, alone: bool, before: f64) -> Answer {
+    fn with_restarts(
+        &self,
+        setting: &Setting,
+        alone: bool,
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
         let mut progress = self.progress.clone();
         for &(task, _) in self.stoppable() {
             progress.phase[task as usize] = Phase::Waiting;
         }
         match alone {
-            true => self.plan(setting, &progress, &[], before),
-            false => self.wide_or_narrow(setting, &progress, before),
+            true => self.plan(setting, &progress, &[], before, room),
+            false => self.wide_or_narrow(setting, &progress, before, room),
         }
     }
 
     /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
     /// long as is believed.
-    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>) -> f64 {
+    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>, room: &mut Room) -> f64 {
         let mut progress = self.progress.clone();
         if let Some(answer) = answer {
             for (task, host, slot) in answer.moves(setting) {
@@ -141,12 +155,23 @@ impl Question {
             }
             progress.controllers.clone_from(&answer.controllers);
         }
-        Estimates::with_overdue(setting, &progress, &[], self.stoppable()).makespan()
+        let taken = std::mem::take(room);
+        let mut estimates = Estimates::within(taken, setting, &progress, &[], self.stoppable());
+        let makespan = estimates.makespan();
+        *room = estimates.into_room();
+        makespan
     }
 
     /// Plans these tasks, which may move, and those that may be stopped if they do not run in this
     /// progress; all others stay where they are.
-    fn plan(&self, setting: &Setting, progress: &Progress, movable: &[u32], before: f64) -> Answer {
+    fn plan(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        movable: &[u32],
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
         let stoppable = self.stoppable().iter().map(|&(task, _)| task);
         let stopped: Vec<u32> = stoppable
             .filter(|&task| progress.is_waiting(task))
@@ -155,7 +180,8 @@ impl Question {
         if !stopped.is_empty() {
             movable.sort_unstable_by_key(|&task| setting.rank(task));
         }
-        let mut estimates = Estimates::new(setting, progress, &movable);
+        let taken = std::mem::take(room);
+        let mut estimates = Estimates::within(taken, setting, progress, &movable, &[]);
         let mut candidates = Candidates::new(setting, progress);
         candidates.leaves = self.stoppable();
         let mut answer = Answer {
@@ -198,6 +224,7 @@ impl Question {
             estimates.with_controllers(&answer.controllers);
         }
         answer.after = estimates.makespan();
+        *room = estimates.into_room();
         answer
     }
 }
