@@ -249,6 +249,7 @@ impl Dag {
     }
 
     /// The successors of a task: (successor, data), in the order of positions.
+    #[inline]
     pub fn successors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
         let range =
             self.succ_off[task as usize] as usize..self.succ_off[task as usize + 1] as usize;
@@ -259,12 +260,14 @@ impl Dag {
     }
 
     /// The messages of a task: (successor, number of the edge), in the order of positions.
+    #[inline]
     pub fn outgoing(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let edges = self.succ_off[task as usize]..self.succ_off[task as usize + 1];
         edges.map(|edge| (self.succ[edge as usize], edge))
     }
 
     /// The predecessors of a task: (predecessor, number of the edge), in the order of positions.
+    #[inline]
     pub fn predecessors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range =
             self.pred_off[task as usize] as usize..self.pred_off[task as usize + 1] as usize;

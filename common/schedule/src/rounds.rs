@@ -15,6 +15,7 @@ mod judging;
 mod links;
 mod machine;
 mod moving;
+mod placing;
 mod policy;
 mod progress;
 mod question;

@@ -10,6 +10,11 @@
 //! not count all that follows the join again. A trial is counted as far as its judgement reaches, and
 //! taken back.
 
+mod bounds;
+mod room;
+
+pub(super) use self::room::Room;
+use self::room::{copied, filled};
 use super::progress::{Phase, Progress};
 use super::question::first_slot;
 use super::setting::{Setting, Way, hop_seconds};
@@ -72,12 +77,13 @@ impl<'a> Estimates<'a> {
         progress: &'a Progress,
         unplaced: &[u32],
     ) -> Estimates<'a> {
-        Estimates::with_overdue(setting, progress, unplaced, &[])
+        Estimates::within(Room::default(), setting, progress, unplaced, &[])
     }
 
-    /// The same, where tasks that run end at these times at the soonest, whatever is believed of
+    /// The same in the room of others, where tasks that run end at these times at the soonest, whatever is believed of
     /// their machines.
-    pub(super) fn with_overdue(
+    pub(super) fn within(
+        room: Room,
         setting: &'a Setting,
         progress: &'a Progress,
         unplaced: &[u32],
@@ -87,38 +93,48 @@ impl<'a> Estimates<'a> {
         let n = progress.phase.len();
         let n_links = setting.owner.len();
         let slots_max = problem.hosts().iter().map(|host| host.slots).max();
+        let Room {
+            floats: [est, eft, arrival, since, shortest, free],
+            numbers: [host, slot, prev, next, trial_last],
+            marks: [pending, on_trial],
+            flags: [is_open, is_fresh],
+            mut lists,
+            mut undo,
+        } = room;
+        lists.iter_mut().for_each(Vec::clear);
+        lists.resize_with(setting.n_slots(), Vec::new);
+        undo.clear();
         let mut estimates = Estimates {
             setting,
             progress,
-            est: vec![0.0; n],
-            eft: vec![0.0; n],
-            arrival: vec![0.0; n],
-            host: progress.host.clone(),
-            slot: progress.slot.clone(),
-            since: progress.since.clone(),
+            est: filled(est, n, 0.0),
+            eft: filled(eft, n, 0.0),
+            arrival: filled(arrival, n, 0.0),
+            host: copied(host, &progress.host),
+            slot: copied(slot, &progress.slot),
+            since: copied(since, &progress.since),
             ways: setting.ways(&progress.controllers, &progress.links),
             has_other_links: progress
                 .links
                 .iter()
                 .any(|&links| links.to_bits() != 1f64.to_bits()),
-            shortest: Vec::new(),
-            free: Vec::with_capacity(setting.n_slots()),
-            prev: vec![NONE; n_links],
-            next: vec![NONE; n_links],
-            lists: vec![Vec::new(); setting.n_slots()],
-            trial_last: vec![NONE; slots_max.unwrap_or(0) as usize],
-            pending: Marks(vec![0; n / 64 + 1]),
-            on_trial: Marks(vec![0; n / 64 + 1]),
-            is_open: vec![false; n],
-            is_fresh: vec![false; n],
-            undo: Vec::new(),
+            shortest: filled(shortest, if unplaced.is_empty() { 0 } else { n }, 0.0),
+            free: filled(free, 0, 0.0),
+            prev: filled(prev, n_links, NONE),
+            next: filled(next, n_links, NONE),
+            lists,
+            trial_last: filled(trial_last, slots_max.unwrap_or(0) as usize, NONE),
+            pending: Marks(filled(pending, n / 64 + 1, 0)),
+            on_trial: Marks(filled(on_trial, n / 64 + 1, 0)),
+            is_open: filled(is_open, n, false),
+            is_fresh: filled(is_fresh, n, false),
+            undo,
         };
         if !unplaced.is_empty() {
-            estimates.shortest = vec![0.0; n];
             let powers = best_powers(setting, progress);
             for &task in unplaced {
                 estimates.host[task as usize] = NONE;
-                estimates.shortest[task as usize] = shortest(setting, progress, &powers, task);
+                estimates.shortest[task as usize] = shortest_of(setting, progress, &powers, task);
             }
         }
         for host in 0..problem.hosts().len() as u32 {
@@ -245,54 +261,8 @@ impl<'a> Estimates<'a> {
         }
     }
 
-    /// The time at which the first task of a cluster has its data on a machine: all that is before it
-    /// in the order is placed, so nothing of the cluster can change it.
-    pub(super) fn data_of_first(&self, task: u32, host: u32) -> f64 {
-        let since = self.since_on(task, host);
-        let preds = self.setting.problem().dag().predecessors(task);
-        let arrivals = preds.map(|(pred, edge)| {
-            let left = self.eft[pred as usize].max(since);
-            left + self.transfer(edge, self.host[pred as usize], host)
-        });
-        arrivals.fold(self.progress.now, f64::max)
-    }
-
-    /// The time at which it would start on a slot of that machine.
-    pub(super) fn start_of_first(&self, task: u32, host: u32, slot: u32, data: f64) -> f64 {
-        let rank = self.setting.rank[task as usize];
-        let first = first_slot(self.setting, task, host, slot);
-        let mut start = data;
-        for (_, slot) in self.setting.links(task).zip(first..) {
-            let list = self.setting.list(host, slot);
-            let free = match self.place_in(list, rank).checked_sub(1) {
-                Some(before) => self.eft[self.owner(self.lists[list][before].1)],
-                None => self.free[list],
-            };
-            start = start.max(free);
-        }
-        start
-    }
-
-    /// No end of a cluster on a slot is sooner: each of its tasks after the one before, and after the
-    /// data of tasks that are before all of it in the order, which nothing of it can change.
-    pub(super) fn end_at_least(&self, cluster: &[u32], host: u32, start: f64) -> f64 {
-        let head = cluster.first().map_or(0, |&head| self.setting.rank(head));
-        let mut end = start;
-        for &task in cluster {
-            let since = self.since_on(task, host);
-            for (pred, edge) in self.setting.problem().dag().predecessors(task) {
-                let there = self.host[pred as usize];
-                if there != NONE && self.setting.rank(pred) < head {
-                    let left = self.eft[pred as usize].max(since);
-                    end = end.max(left + self.transfer(edge, there, host));
-                }
-            }
-            end += self.progress.duration(self.setting, task, host);
-        }
-        end
-    }
-
     /// Seconds of a message between two machines, either of which may be none yet.
+    #[inline]
     pub(super) fn message(&self, edge: u32, from: u32, to: u32) -> f64 {
         if from == NONE || to == NONE {
             let data = self.setting.problem().dag().data(edge);
@@ -312,6 +282,7 @@ impl<'a> Estimates<'a> {
     }
 
     /// The time at which data may leave for a task if it is put on a machine: it may be there already.
+    #[inline]
     fn since_on(&self, task: u32, host: u32) -> f64 {
         match self.progress.host[task as usize] == host {
             true => self.progress.since[task as usize],
@@ -437,6 +408,7 @@ impl<'a> Estimates<'a> {
     }
 
     /// The start and end of a waiting task, as its data arrives and its slots become free.
+    #[inline]
     fn times(&self, task: u32) -> (f64, f64) {
         let here = self.host[task as usize];
         let mut est = self.progress.now.max(self.arrival[task as usize]);
@@ -464,6 +436,7 @@ impl<'a> Estimates<'a> {
     }
 
     /// The time at which the data of an edge, made on a machine until a time, is where a task is.
+    #[inline]
     fn arrival_of(&self, edge: u32, (there, made): (u32, f64), (task, here): (u32, u32)) -> f64 {
         match here == NONE || there == NONE {
             true => made + self.message(edge, there, here),
@@ -471,6 +444,7 @@ impl<'a> Estimates<'a> {
         }
     }
 
+    #[inline]
     fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
         match self.ways.get(edge as usize) {
             None => self.hop(edge, from, to),
@@ -489,6 +463,7 @@ impl<'a> Estimates<'a> {
         }
     }
 
+    #[inline]
     fn mark(&mut self, task: u32, mode: Mode) {
         if self.progress.is_waiting(task) {
             let rank = self.setting.rank(task);
@@ -500,6 +475,7 @@ impl<'a> Estimates<'a> {
         }
     }
 
+    #[inline]
     fn owner(&self, link: u32) -> usize {
         self.setting.owner[link as usize] as usize
     }
@@ -508,6 +484,7 @@ impl<'a> Estimates<'a> {
         self.setting.rank[self.owner(link)]
     }
 
+    #[inline]
     fn place_in(&self, list: usize, rank: u32) -> usize {
         self.lists[list].partition_point(|&(other, _)| other < rank)
     }
@@ -551,7 +528,7 @@ fn best_powers(setting: &Setting, progress: &Progress) -> Vec<f64> {
 
 /// The time of a task on the best machine that fits and is there; nominally on the best of all if there
 /// is none.
-fn shortest(setting: &Setting, progress: &Progress, powers: &[f64], task: u32) -> f64 {
+fn shortest_of(setting: &Setting, progress: &Progress, powers: &[f64], task: u32) -> f64 {
     let problem = setting.problem();
     let class = problem.demand_class(task);
     let power = powers[class as usize];

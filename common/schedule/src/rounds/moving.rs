@@ -1,6 +1,6 @@
 //! Planning again what has not started, and moving it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::engine::{Command, Rounds};
 use super::machine::Machine;
@@ -202,8 +202,8 @@ impl Rounds {
             self.settled(host, commands);
             return;
         }
-        let mut recalled = vec![Vec::new(); self.machines.len()];
-        let mut stopped = vec![Vec::new(); self.machines.len()];
+        // By machine: the ranks of the tasks that it is to give back, and of those that it is to stop.
+        let mut leaving: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
         for (task, to, _) in answer.moves(&self.setting) {
             let from = self.progress.host[task as usize];
             let rank = self.setting.rank(task);
@@ -213,13 +213,13 @@ impl Rounds {
             if !self.progress.is_waiting(task) {
                 if self.progress.is_running(task) && open.stoppable.contains(&task) {
                     open.awaited.insert(task);
-                    stopped[from as usize].push(rank);
+                    leaving.entry(from).or_default()[1].push(rank);
                 }
                 continue;
             }
             if self.machines[from as usize].sent().contains(&rank) {
                 open.awaited.insert(task);
-                recalled[from as usize].push(rank);
+                leaving.entry(from).or_default()[0].push(rank);
             } else {
                 let slot = self.progress.slot[task as usize] as usize;
                 let slots = slot..slot + self.setting.problem().dag().cores(task) as usize;
@@ -233,8 +233,8 @@ impl Rounds {
             let tasks = ranks.iter().map(|&rank| self.setting.order[rank as usize]);
             tasks.collect::<Vec<u32>>()
         };
-        for ((host, recalled), stopped) in (0u32..).zip(recalled).zip(stopped) {
-            let (recalled, stopped) = (in_order(recalled), in_order(stopped));
+        for (host, leaving) in leaving {
+            let [recalled, stopped] = leaving.map(in_order);
             if !recalled.is_empty() {
                 let tasks = recalled;
                 commands.push(Command::Retract { host, tasks });

@@ -56,6 +56,7 @@ impl Progress {
     }
 
     /// True if a task has not started.
+    #[inline]
     pub fn is_waiting(&self, task: u32) -> bool {
         match self.phase[task as usize] {
             Phase::Waiting => true,
@@ -79,6 +80,7 @@ impl Progress {
     }
 
     /// Seconds that a task takes on a machine by the known power; infinity where that is 0.
+    #[inline]
     pub fn duration(&self, setting: &Setting, task: u32, host: u32) -> f64 {
         let nominal = setting.problem().duration(task, host);
         match nominal > 0.0 {

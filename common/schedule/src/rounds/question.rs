@@ -4,11 +4,12 @@
 //! are (rules A11 to A13 of the digest). It differs from [`crate::Pch`] in what [`Estimates`] says
 //! of time; the rules of choice are the same.
 
-use super::estimates::{Estimates, NONE};
+use super::estimates::{Estimates, NONE, Room};
+use super::placing::best_place;
 use super::progress::{Phase, Progress};
 use super::setting::{Messages, Setting};
 use crate::controllers::{Bounds, Tree, places};
-use crate::order::{TOLERANCE, less};
+use crate::order::less;
 use crate::pch::Cluster;
 
 /// A request for a plan, with all that the planner has to know beside the [`Setting`].
@@ -76,14 +77,16 @@ impl Question {
     /// by enough than that one and than no plan. Where overdue tasks may be stopped, such a plan is
     /// made too, and is the answer if it is better by enough when these tasks run on for long.
     pub fn answer(&self, setting: &Setting) -> Answer {
-        let before = Estimates::new(setting, &self.progress, &[]).makespan();
-        let staying = self.wide_or_narrow(setting, &self.progress, before);
+        let mut estimates = Estimates::new(setting, &self.progress, &[]);
+        let before = estimates.makespan();
+        let mut room = estimates.into_room();
+        let staying = self.wide_or_narrow(setting, &self.progress, before, &mut room);
         let Some(restarts) = &self.restarts else {
             return staying;
         };
-        let staying_after = self.overdue_makespan(setting, Some(&staying));
-        let before = self.overdue_makespan(setting, None);
-        let restarting = self.with_restarts(setting, restarts.alone, before);
+        let staying_after = self.overdue_makespan(setting, Some(&staying), &mut room);
+        let before = self.overdue_makespan(setting, None, &mut room);
+        let restarting = self.with_restarts(setting, restarts.alone, before, &mut room);
         let to_beat = before.min(staying_after);
         let is_better = less(restarting.after, (1.0 - restarts.gain_least) * to_beat);
         match is_better && restarting.stranded.is_empty() {
@@ -101,12 +104,18 @@ impl Question {
     }
 
     /// The plan for all tasks that may move, or that for fewer of them.
-    fn wide_or_narrow(&self, setting: &Setting, progress: &Progress, before: f64) -> Answer {
-        let wider = self.plan(setting, progress, &self.movable, before);
+    fn wide_or_narrow(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
+        let wider = self.plan(setting, progress, &self.movable, before, room);
         let Some(narrower) = &self.narrower else {
             return wider;
         };
-        let narrow = self.plan(setting, progress, &narrower.movable, before);
+        let narrow = self.plan(setting, progress, &narrower.movable, before, room);
         let to_beat = before.min(narrow.after);
         match less(wider.after, (1.0 - narrower.gain_least) * to_beat) {
             true => wider,
@@ -115,20 +124,26 @@ impl Question {
     }
 
     /// Plans with the tasks that may be stopped as if they had not started, on other machines.
-    fn with_restarts(&self, setting: &Setting, alone: bool, before: f64) -> Answer {
+    fn with_restarts(
+        &self,
+        setting: &Setting,
+        alone: bool,
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
         let mut progress = self.progress.clone();
         for &(task, _) in self.stoppable() {
             progress.phase[task as usize] = Phase::Waiting;
         }
         match alone {
-            true => self.plan(setting, &progress, &[], before),
-            false => self.wide_or_narrow(setting, &progress, before),
+            true => self.plan(setting, &progress, &[], before, room),
+            false => self.wide_or_narrow(setting, &progress, before, room),
         }
     }
 
     /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
     /// long as is believed.
-    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>) -> f64 {
+    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>, room: &mut Room) -> f64 {
         let mut progress = self.progress.clone();
         if let Some(answer) = answer {
             for (task, host, slot) in answer.moves(setting) {
@@ -140,12 +155,23 @@ impl Question {
             }
             progress.controllers.clone_from(&answer.controllers);
         }
-        Estimates::with_overdue(setting, &progress, &[], self.stoppable()).makespan()
+        let taken = std::mem::take(room);
+        let mut estimates = Estimates::within(taken, setting, &progress, &[], self.stoppable());
+        let makespan = estimates.makespan();
+        *room = estimates.into_room();
+        makespan
     }
 
     /// Plans these tasks, which may move, and those that may be stopped if they do not run in this
     /// progress; all others stay where they are.
-    fn plan(&self, setting: &Setting, progress: &Progress, movable: &[u32], before: f64) -> Answer {
+    fn plan(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        movable: &[u32],
+        before: f64,
+        room: &mut Room,
+    ) -> Answer {
         let stoppable = self.stoppable().iter().map(|&(task, _)| task);
         let stopped: Vec<u32> = stoppable
             .filter(|&task| progress.is_waiting(task))
@@ -154,7 +180,8 @@ impl Question {
         if !stopped.is_empty() {
             movable.sort_unstable_by_key(|&task| setting.rank(task));
         }
-        let mut estimates = Estimates::new(setting, progress, &movable);
+        let taken = std::mem::take(room);
+        let mut estimates = Estimates::within(taken, setting, progress, &movable, &[]);
         let mut candidates = Candidates::new(setting, progress);
         candidates.leaves = self.stoppable();
         let mut answer = Answer {
@@ -197,6 +224,7 @@ impl Question {
             estimates.with_controllers(&answer.controllers);
         }
         answer.after = estimates.makespan();
+        *room = estimates.into_room();
         answer
     }
 }
@@ -253,127 +281,6 @@ impl Answer {
 pub(super) fn first_slot(setting: &Setting, task: u32, host: u32, slot: u32) -> u32 {
     let slots = setting.problem().hosts()[host as usize].slots;
     slot.min(slots.saturating_sub(setting.problem().dag().cores(task)))
-}
-
-/// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
-/// the one on which the last task ends first (A7), then the one of the lowest number.
-fn best_place(
-    estimates: &mut Estimates<'_>,
-    cluster: &[u32],
-    places: &[(u32, u32)],
-) -> Option<(u32, u32)> {
-    let (&head, &last) = (cluster.first()?, cluster.last()?);
-    let setting = estimates.setting;
-    let targets = Targets::new(estimates, last);
-    estimates.settle(targets.until);
-    // The least cost of a place: the path without gaps, and the time after it. The promising places
-    // come first, and most others are not tried.
-    let mut promising: Vec<Promise> = Vec::with_capacity(places.len());
-    let mut host_before = None;
-    let (mut rest, mut after, mut data) = (0.0, 0.0, 0.0);
-    for (number, &(host, slot)) in places.iter().enumerate() {
-        if host_before.replace(host) != Some(host) {
-            let durations = cluster.iter();
-            let path: f64 = durations
-                .map(|&task| estimates.progress.duration(setting, task, host))
-                .sum();
-            after = targets.after(estimates, host);
-            data = estimates.data_of_first(head, host);
-            rest = path + after;
-        }
-        let start = estimates.start_of_first(head, host, slot, data);
-        promising.push(Promise {
-            least: start + rest,
-            number,
-            start,
-            after,
-        });
-    }
-    promising.sort_unstable_by(|one, other| {
-        let least = one.least.total_cmp(&other.least);
-        least.then(one.number.cmp(&other.number))
-    });
-    let margin = |time: f64| time + 4.0 * TOLERANCE * time.max(1.0);
-    let mut limit = f64::INFINITY;
-    let mut judged: Vec<(usize, f64, f64)> = Vec::new();
-    for promise in &promising {
-        if promise.least > limit {
-            break;
-        }
-        let number = promise.number;
-        let (host, slot) = places[number];
-        let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
-        if least > limit {
-            continue;
-        }
-        estimates.try_on(cluster, host, slot, targets.until);
-        let eft = estimates.eft(last);
-        let time = targets.start(estimates).unwrap_or(eft);
-        estimates.take_back(cluster);
-        judged.push((number, time, eft));
-        limit = limit.min(margin(time));
-    }
-    // The choice is that of asking one place after the other.
-    judged.sort_unstable_by_key(|&(number, ..)| number);
-    let best = judged.into_iter().reduce(|best, other| {
-        let is_sooner = less(other.1, best.1);
-        let is_even = !less(best.1, other.1);
-        match is_sooner || (is_even && less(other.2, best.2)) {
-            true => other,
-            false => best,
-        }
-    });
-    best.map(|(number, ..)| places[number])
-}
-
-/// The least cost of a place for a cluster.
-struct Promise {
-    /// The path without gaps, and the time after it.
-    least: f64,
-    /// The number of the place.
-    number: usize,
-    /// The time at which the first task starts.
-    start: f64,
-    /// The longest way from the end of the cluster to the end of the process, at least.
-    after: f64,
-}
-
-/// The successors of a cluster, whose start says how good a place is.
-struct Targets {
-    /// Each with the message that it gets from the last task of the cluster.
-    tasks: Vec<(u32, u32)>,
-    /// The last place in the order that has to be counted for a judgement.
-    until: u32,
-}
-
-impl Targets {
-    fn new(estimates: &Estimates<'_>, last: u32) -> Targets {
-        let setting = estimates.setting;
-        let messages = setting.problem().dag().outgoing(last);
-        let waiting = messages.filter(|&(succ, _)| estimates.progress.is_waiting(succ));
-        let tasks: Vec<(u32, u32)> = waiting.collect();
-        let ends = tasks.iter().map(|&(succ, _)| succ).chain([last]);
-        let until = ends.map(|task| setting.rank(task)).fold(0, u32::max);
-        Targets { tasks, until }
-    }
-
-    /// The longest way from the end of the cluster on a machine to the end of the process, at least.
-    fn after(&self, estimates: &Estimates<'_>, host: u32) -> f64 {
-        let ways = self.tasks.iter().map(|&(succ, edge)| {
-            let priority = estimates.setting.priority[succ as usize];
-            priority + estimates.message(edge, host, estimates.host[succ as usize])
-        });
-        ways.fold(0.0, f64::max)
-    }
-
-    /// The latest start of a successor, with its way to the end; none if there is no successor.
-    fn start(&self, estimates: &Estimates<'_>) -> Option<f64> {
-        let starts = self
-            .tasks
-            .iter()
-            .map(|&(succ, _)| estimates.est(succ) + estimates.setting.priority[succ as usize]);
-        starts.reduce(f64::max)
-    }
 }
 
 /// The slots to try for a cluster. Among equal machines that nothing was ever placed on only the

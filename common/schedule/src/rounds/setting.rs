@@ -152,6 +152,7 @@ impl Setting {
     }
 
     /// The place of a task in the order in which each slot runs its own.
+    #[inline]
     pub fn rank(&self, task: u32) -> u32 {
         self.rank[task as usize]
     }
@@ -216,11 +217,13 @@ impl Setting {
     }
 
     /// The links of a task.
+    #[inline]
     pub(super) fn links(&self, task: u32) -> std::ops::Range<usize> {
         self.link_off[task as usize] as usize..self.link_off[task as usize + 1] as usize
     }
 
     /// The number of a slot among those of all machines.
+    #[inline]
     pub(super) fn list(&self, host: u32, slot: u32) -> usize {
         (self.slot_off[host as usize] + slot) as usize
     }

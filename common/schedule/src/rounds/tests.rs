@@ -15,8 +15,8 @@ mod restarts;
 
 /// A world that answers when it likes: tasks start and end, plans come and tasks are given back in any
 /// order that machines of one queue allow.
-struct World {
-    rounds: Rounds,
+pub(super) struct World {
+    pub(super) rounds: Rounds,
     now: f64,
     random: Random,
     /// By machine: tasks that it was sent and has not started, by rank.
@@ -32,7 +32,7 @@ struct World {
 }
 
 impl World {
-    fn new(setting: &Arc<Setting>, policy: Policy, seed: u64) -> World {
+    pub(super) fn new(setting: &Arc<Setting>, policy: Policy, seed: u64) -> World {
         let n_tasks = setting.plan().entries.len();
         let mut world = World {
             rounds: Rounds::new(setting.clone(), policy).unwrap(),
@@ -77,7 +77,7 @@ impl World {
     }
 
     /// Lets something happen; false if nothing can.
-    fn advance(&mut self) -> bool {
+    pub(super) fn advance(&mut self) -> bool {
         let dag = self.rounds.setting().problem().dag();
         let is_ready = |task: u32| {
             let mut preds = dag.predecessors(task);
@@ -175,7 +175,7 @@ impl World {
     }
 }
 
-fn setting(seed: u64, n_tasks: u32, n_hosts: usize) -> Arc<Setting> {
+pub(super) fn setting(seed: u64, n_tasks: u32, n_hosts: usize) -> Arc<Setting> {
     let problem = random(seed, n_tasks, n_hosts);
     let messages = match seed % 3 {
         0 => Messages::Direct,
