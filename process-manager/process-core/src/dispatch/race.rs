@@ -3,7 +3,7 @@
 use model::{ActivityId, AttemptId, ProcessId, ResourceId};
 
 use super::out::{is_repeatable, stop};
-use super::send::prepare;
+use super::send::{Destination, prepare};
 use super::{Attempts, Grid};
 use crate::budget::Slice;
 use crate::limits;
@@ -45,7 +45,12 @@ impl Attempts {
         self.note_sent(id, resource, &prepared.messages);
         let sent = Event::Racing(prepared.sent, prepared.cache_keys);
         step.cx.record(Stream::Process(id), sent);
-        self.send_in_parts(step, grid.files, (resource, epoch), prepared.messages);
+        let to = Destination {
+            resource,
+            epoch,
+            is_awaited: true,
+        };
+        self.send_in_parts(step, grid.files, to, prepared.messages);
         let timer = Timer::Unacknowledged(id, resource);
         step.timers.set_once(timer, step.now.mono + limits::REPEAT);
         step.marks.mark(id);
