@@ -1,5 +1,5 @@
-//! `copies: 1`: machines are lost for good, with all that they had, and nothing that had finished is
-//! run again.
+//! `copies: 1` and `data: controllers`: machines are lost for good, with all that they had, and nothing
+//! that had finished is run again.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,13 @@ use crate::wait;
 
 /// Activities that make a file each.
 const MAKERS: usize = 6;
+/// The line of the definition that says how files are kept.
+const COPIES: &str = "copies: 1";
+const CONTROLLERS: &str = "data: controllers";
+const DIRECT: &str = "data: direct";
 
 /// Six files are made side by side; when a gate is open, they are put together.
-fn definition(sandbox: &Sandbox, copies: u32) -> String {
+fn definition(sandbox: &Sandbox, head: &str) -> String {
     let log = sandbox.path("log").display().to_string();
     let gate = sandbox.path("gate").display().to_string();
     let mut makers = String::new();
@@ -31,7 +35,7 @@ fn definition(sandbox: &Sandbox, copies: u32) -> String {
         "\
 xavantes: 1
 name: copied
-copies: {copies}
+{head}
 outputs: {{ all: merge.all }}
 body:
   sequence:
@@ -66,10 +70,10 @@ fn machines_of(activity: &Value) -> (&str, Option<&str>) {
 
 /// Runs it, loses a machine that has made something and does nothing, and opens the gate. What was
 /// written to the log after that, and what is told at the end.
-fn lose_a_machine(copies: u32) -> (Vec<String>, Value) {
+fn lose_a_machine(head: &str) -> (Vec<String>, Value) {
     let mut world = World::new(1, 3);
     let ana = world.user("ana");
-    let file = definition(&world.sandbox, copies);
+    let file = definition(&world.sandbox, head);
     let submit = ["submit", &file, "--grid", &ana];
     let id = world.sandbox.xav(&submit).expect(0).stdout;
     let id = id.trim_end();
@@ -80,7 +84,7 @@ fn lose_a_machine(copies: u32) -> (Vec<String>, Value) {
             .json(&["status", id, "--grid", &ana, "--json"]);
         let makers = &activities(&status)[..MAKERS];
         let is_copied = |one: &Value| machines_of(one).1.is_some();
-        (copies == 0 || makers.iter().all(is_copied)).then_some(status)
+        (head == DIRECT || makers.iter().all(is_copied)).then_some(status)
     });
     let makers = &activities(&status)[..MAKERS];
     for maker in makers {
@@ -104,7 +108,7 @@ fn lose_a_machine(copies: u32) -> (Vec<String>, Value) {
 
 #[test]
 fn a_lost_machine_costs_no_finished_work_where_copies_are_kept() {
-    let (after, status) = lose_a_machine(1);
+    let (after, status) = lose_a_machine(COPIES);
     assert_eq!(after, ["merge"], "{status}");
     for maker in &activities(&status)[..MAKERS] {
         assert_eq!(maker["attempts"].as_array().unwrap().len(), 1, "{maker}");
@@ -112,8 +116,91 @@ fn a_lost_machine_costs_no_finished_work_where_copies_are_kept() {
 }
 
 #[test]
+fn a_lost_machine_costs_no_finished_work_where_files_pass_controllers() {
+    let (after, status) = lose_a_machine(CONTROLLERS);
+    assert_eq!(after, ["merge"], "{status}");
+    for maker in &activities(&status)[..MAKERS] {
+        assert_eq!(maker["attempts"].as_array().unwrap().len(), 1, "{maker}");
+    }
+}
+
+/// A chain, then a diamond one of whose sides is a chain.
+#[test]
+fn a_chain_and_a_diamond_pass_controllers_and_nothing_runs_again() {
+    let mut world = World::new(1, 3);
+    let ana = world.user("ana");
+    let log = world.sandbox.path("log").display().to_string();
+    let gate = world.sandbox.path("gate").display().to_string();
+    let step = |name: &str, inputs: &str| {
+        let run = format!("echo {name} >> {log}; cat in* > out; echo {name} >> out");
+        format!(
+            "{{ activity: {name}, run: {{ shell: '{run}' }}, work: 2s, inputs: {{ {inputs} }}, outputs: {{ out: out }} }}"
+        )
+    };
+    let wait = format!("while [ ! -e {gate} ]; do sleep 0.02; done; ");
+    let text = format!(
+        "\
+xavantes: 1
+name: passing
+data: controllers
+outputs: {{ all: last.out }}
+body:
+  sequence:
+    - {{ activity: first, run: {{ shell: 'echo first >> {log}; echo first > out' }}, work: 2s, outputs: {{ out: out }} }}
+    - {}
+    - parallel:
+        - sequence:
+            - {}
+            - {}
+        - {}
+    - {{ activity: wait, run: {{ shell: 'echo wait >> {log}; {wait}true' }}, work: 1s }}
+    - {}
+",
+        step("second", "in: first.out"),
+        step("left", "in: second.out"),
+        step("beyond", "in: left.out"),
+        step("right", "in: second.out"),
+        step("last", "in1: beyond.out, in2: right.out"),
+    );
+    let file = world.sandbox.file("passing.yaml", text);
+    let submit = ["submit", &file, "--grid", &ana];
+    let id = world.sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    world.sandbox.wait_for_lines("log", 6);
+    const ENDED: usize = 5;
+    let status = wait::until("all copies to be made", || {
+        let status = world
+            .sandbox
+            .json(&["status", id, "--grid", &ana, "--json"]);
+        let mut ended = activities(&status)[..ENDED].iter();
+        ended
+            .all(|one| machines_of(one).1.is_some())
+            .then_some(status)
+    });
+    let (waits, _) = machines_of(&activities(&status)[ENDED]);
+    // A machine that has made something, where that is another one than waits.
+    let made = activities(&status)[..ENDED]
+        .iter()
+        .map(|one| machines_of(one));
+    let other = made.flat_map(|(made, copied)| [Some(made), copied]);
+    let other = other.flatten().find(|one| *one != waits).unwrap();
+    let lost = other.strip_prefix("am").unwrap().parse::<usize>().unwrap();
+    world.lose_machine(lost - 1);
+    blocked_process::open(&world.sandbox);
+    until_it_is(&world, &ana, id, "completed");
+    assert_eq!(world.sandbox.lines("log").split_off(6), ["last"]);
+    let results = ["results", id, "--grid", &ana, "--to", "out"];
+    world.sandbox.xav(&results).expect(0);
+    let all = std::fs::read_to_string(world.sandbox.path("out/all")).unwrap();
+    assert_eq!(
+        all,
+        "first\nsecond\nleft\nbeyond\nfirst\nsecond\nright\nlast\n"
+    );
+}
+
+#[test]
 fn without_copies_what_it_made_is_made_again() {
-    let (after, status) = lose_a_machine(0);
+    let (after, status) = lose_a_machine(DIRECT);
     assert!(after.len() > 1, "{after:?}\n{status}");
     assert_eq!(after.last().unwrap(), "merge");
 }
@@ -144,7 +231,7 @@ fn copies_go_to_the_machine_beside_the_manager_and_when_that_is_lost_to_another(
         (&0.into(), &0.into()),
         "{nodes}"
     );
-    let file = definition(&world.sandbox, 1);
+    let file = definition(&world.sandbox, COPIES);
     let submit = ["submit", &file, "--grid", &ana];
     let id = world.sandbox.xav(&submit).expect(0).stdout;
     let id = id.trim_end();
