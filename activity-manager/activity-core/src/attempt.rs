@@ -108,6 +108,18 @@ impl AttemptState {
         }
     }
 
+    /// Returns true from the start of its command to its end.
+    pub(crate) fn has_started(&self) -> bool {
+        match self {
+            AttemptState::Running { .. } | AttemptState::Collecting(_) => true,
+            AttemptState::Waiting(_)
+            | AttemptState::Staging(_)
+            | AttemptState::Staged(_)
+            | AttemptState::Queued(_)
+            | AttemptState::Ended(_) => false,
+        }
+    }
+
     /// Returns true between waiting and its end.
     pub(crate) fn is_ahead(&self) -> bool {
         match self {

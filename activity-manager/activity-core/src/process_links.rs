@@ -141,9 +141,15 @@ impl ActivityManager {
         for number in waiting {
             self.answer_holding(cx, now, number);
             let is_own = |attempt: &&Attempt| attempt.owner == number;
-            let ended = self.attempts.ended().filter(is_own);
-            let ended: Vec<AttemptId> = ended.map(|attempt| attempt.id).collect();
-            for id in ended {
+            // A process manager that was started again does not know which of them run.
+            let started = self
+                .attempts
+                .iter()
+                .filter(|attempt| attempt.state.has_started());
+            let ended = self.attempts.ended();
+            let own = started.chain(ended).filter(is_own);
+            let own: Vec<AttemptId> = own.map(|attempt| attempt.id).collect();
+            for id in own {
                 self.tell(now, number, id);
             }
         }

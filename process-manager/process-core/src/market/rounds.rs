@@ -243,9 +243,9 @@ impl Market {
                 nominal,
                 due,
             };
-            course
-                .running
-                .insert((activity, one.attempt.number), running);
+            // A machine that is connected anew tells it once more.
+            let attempt = (activity, one.attempt.number);
+            course.running.entry(attempt).or_insert(running);
             step.timers.set_by(Timer::Judge(id), due);
         }
     }

@@ -70,15 +70,17 @@ fn judge(world: &World, status: &Value, pid: i32) {
         "the loser runs after the end of its process"
     );
     let ends = ends(status);
-    let raced: Vec<_> = ends.iter().filter(|ends| ends.len() > 1).collect();
-    assert_eq!(raced, [&["stopped", "completed"]]);
-    assert_eq!(
-        ends.iter().filter(|ends| **ends == ["completed"]).count(),
-        N - 1
-    );
+    for ends in &ends {
+        let results = ends.iter().filter(|end| **end == "completed");
+        assert_eq!(results.count(), 1, "{ends:?}");
+    }
+    // On a busy machine others may be late too, and race.
+    let stopped = ["stopped", "completed"];
+    assert!(ends.iter().any(|ends| **ends == stopped), "{ends:?}");
     assert_eq!(status["activities"]["completed"], N, "{status}");
-    // One command more than activities.
-    assert_eq!(world.sandbox.lines("log").len(), N + 1);
+    let n_attempts = ends.iter().map(Vec::len).sum::<usize>();
+    let n_commands = world.sandbox.lines("log").len();
+    assert!(n_commands > N && n_commands <= n_attempts, "{ends:?}");
 }
 
 #[test]
