@@ -188,7 +188,7 @@ fn after_another_attachment_work_is_taken_again() {
     let log = bench.all([attach]);
     assert_eq!(
         log,
-        "pm0: holding e4 ask=6 1/1 a0 a1\npm0: outcomes a1 stopped\npm0: renew e4 3\n"
+        "pm0: holding e4 ask=6 1/1 a0 a1\npm0: started a0\npm0: outcomes a1 stopped\npm0: renew e4 3\n"
     );
     assert_eq!(
         show(&bench.feed(renewed(4, 3))),

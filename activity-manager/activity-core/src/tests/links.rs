@@ -219,6 +219,7 @@ fn a_later_epoch_finishes_what_the_executor_holds() {
          collect a1 /w/a1: out.txt\n\
          executor: hello cores=2\n\
          pm0: holding e4 ask=6 1/1 a1 a2 a3 a4\n\
+         pm0: started a1 a2\n\
          pm0: outcomes a4 lost\n\
          collect a2 /w/a2: out.txt\n\
          pm0: outcomes a1 completed with 1\n"
