@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 12] = [
+pub const UNREACHABLE: [Unreachable; 13] = [
     Unreachable {
         rule: "discards",
         profiles: &[
@@ -35,6 +35,11 @@ pub const UNREACHABLE: [Unreachable; 12] = [
         rule: "once",
         profiles: &["calm", "lossy", "crashes", "hard", "each-here"],
         reason: "without leases no activity is drawn that must not run twice",
+    },
+    Unreachable {
+        rule: "races",
+        profiles: &["calm", "lossy", "crashes", "hard", "each-here"],
+        reason: "without leases no activity is drawn that may run twice",
     },
     Unreachable {
         rule: "elsewhere",

@@ -159,9 +159,13 @@ fn what_a_maker_has_started_keeps_others_out() {
         directory: made.directory.clone(),
     };
     drop(made);
-    let held = place
-        .try_hold(FlockOperation::NonBlockingLockExclusive)
-        .unwrap();
+    // Programs that other tests have started meanwhile inherit the lock, until they end.
+    let mut held = None;
+    eventually(|| {
+        let hold = place.try_hold(FlockOperation::NonBlockingLockExclusive);
+        held = hold.unwrap();
+        held.is_some()
+    });
     let mut child = std::process::Command::new("/bin/cat")
         .stdin(std::process::Stdio::piped())
         .spawn()
