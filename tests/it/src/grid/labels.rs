@@ -4,6 +4,7 @@ use std::fs;
 
 use super::until_it_is;
 use super::world::World;
+use crate::wait;
 
 const ON_GPU: &str = "\
 xavantes: 1
@@ -42,7 +43,17 @@ fn an_activity_runs_where_an_administrator_has_given_its_labels_and_nowhere_else
     world.stop_activity_manager(1);
     fs::write(&config, format!("{text}{labels}")).unwrap();
     world.start_activity_manager(1);
-    let status = until_it_is(&world, &ana, &submit(&world), "completed");
+    // The process manager may hear of the labels a little later than it is asked.
+    let status = wait::until("a machine with the label is known", || {
+        let id = submit(&world);
+        let status = wait::until("its end", || {
+            let status = world
+                .sandbox
+                .json(&["status", &id, "--grid", &ana, "--json"]);
+            status["ended"].is_string().then_some(status)
+        });
+        (status["state"] == "completed").then_some(status)
+    });
     for activity in status["activity_list"].as_array().unwrap() {
         let machine = &activity["attempts"][0]["resource"];
         if activity["activity"] != "sort" {
