@@ -31,7 +31,7 @@ pub struct Setup {
     pub runs: (Span, Span),
     /// True if a command runs as long as its activity's work takes on the machine, where it has any.
     pub follows_work: bool,
-    /// Commands that take [`STRAGGLING`] times as long as they should, where they follow their work.
+    /// Commands that take `STRAGGLING` times as long as they should, where they follow their work.
     pub straggling: Rate,
     /// Activities that may run twice, where there are leases.
     pub repeatable: Rate,
