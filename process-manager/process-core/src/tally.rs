@@ -58,7 +58,7 @@ pub struct Tally {
     pub n_won_by_second: u64,
     /// Times that files went on to the machine of a controller, beside the recorded copies.
     pub n_hops: u64,
-    /// Those that took too long, so that their readers went without them.
+    /// Hops that took too long, so that their readers went without them.
     pub n_hops_given_up: u64,
     /// Attempts that were sent to machines.
     pub n_sent: u64,

@@ -185,7 +185,7 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
     figures.counter("races_won_by_second_total", about, tally.n_won_by_second);
     let about = "Times that files went on to the machine of a controller.";
     figures.counter("files_passed_total", about, tally.n_hops);
-    let about = "Those that took too long, so that their readers went without them.";
+    let about = "Hops of files that took too long, so that their readers went without them.";
     figures.counter("files_not_passed_total", about, tally.n_hops_given_up);
     let about = "Time from the moment at which an activity is ready to its start.";
     figures.histogram(

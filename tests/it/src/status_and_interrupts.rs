@@ -310,6 +310,6 @@ body:
         .join("am/work")
         .join(status["process"].as_str().unwrap());
     assert!(work.join("1").is_dir());
-    // What was left stands in nobody's way.
+    // Work directories that were left are in nobody's way.
     sandbox.xav(&["rerun"]).expect(0).shows("word: done");
 }

@@ -354,18 +354,29 @@ impl Durable {
         }
     }
 
+    /// Notes the machines of attempts that are sent.
+    fn send(
+        &mut self,
+        process: ProcessId,
+        attempts: &[(ActivityId, u32, ResourceId)],
+    ) -> Vec<AttemptId> {
+        let attempts = attempts.iter().map(|&(activity, number, resource)| {
+            let attempt = AttemptId {
+                process,
+                activity,
+                number,
+            };
+            self.sent.insert(attempt, resource);
+            attempt
+        });
+        attempts.collect()
+    }
+
     fn update(&mut self, process: ProcessId, event: &Event) {
         match event {
             Event::Sent(attempts, _) => {
-                for &(activity, number, resource) in attempts {
-                    let attempt = AttemptId {
-                        process,
-                        activity,
-                        number,
-                    };
-                    self.sent.insert(attempt, resource);
-                    self.out.insert(activity, attempt);
-                }
+                let sent = self.send(process, attempts).into_iter();
+                self.out.extend(sent.map(|one| (one.activity, one)));
             }
             Event::Ended(ended) => {
                 let outcome = &ended.outcome;
@@ -385,26 +396,12 @@ impl Durable {
                 }
             }
             Event::Recomputing(attempts) => {
-                for &(activity, number, resource) in attempts {
-                    let attempt = AttemptId {
-                        process,
-                        activity,
-                        number,
-                    };
-                    self.sent.insert(attempt, resource);
-                    self.again.insert(attempt);
-                }
+                let sent = self.send(process, attempts);
+                self.again.extend(sent);
             }
             Event::Racing(attempts, _) => {
-                for &(activity, number, resource) in attempts {
-                    let attempt = AttemptId {
-                        process,
-                        activity,
-                        number,
-                    };
-                    self.sent.insert(attempt, resource);
-                    self.beside.insert(attempt);
-                }
+                let sent = self.send(process, attempts);
+                self.beside.extend(sent);
             }
             Event::Reused(reused) => {
                 self.completed.insert(reused.activity);

@@ -32,8 +32,9 @@ use crate::timer::Timer;
 /// Hops of a process that are under way at a time: enough to keep a link busy.
 const UNDER_WAY_MAX: usize = 1_024;
 
-/// Ready activities of a machine that are looked at in a step: more than its window takes at a time.
-const LOOKED_AT_MAX: usize = 1_024;
+/// Ready activities of each line of a machine that are looked at in a step: more than the window of a machine of
+/// some dozen slots takes, and so few that a process of 100,000 does not pay for all that are ready in each step.
+const LOOKED_AT_MAX: usize = 512;
 
 /// Activities whose outputs are known to be on further machines, readers that may go, and hops that were
 /// given up, each: some MiB. What is forgotten beyond that is asked for again.
@@ -56,7 +57,7 @@ pub(super) struct Passing {
     /// Readers whose files are where they are to be, or not waited for, with the number of their last
     /// attempt.
     arrived: BTreeMap<ActivityId, u32>,
-    /// What was asked for in vain.
+    /// Outputs that machines were asked for in vain.
     given_up: BTreeSet<(ActivityId, ResourceId)>,
     /// The plan that places follow from.
     generation: Generation,
@@ -102,7 +103,7 @@ impl Passing {
         maker: ActivityId,
     ) -> impl Iterator<Item = ResourceId> + '_ {
         let there = self.there.get(&maker);
-        // What was made again since may be something else.
+        // Outputs that were made again since may differ.
         let there = there.filter(|(number, _)| *number == known.last_number(maker));
         there
             .into_iter()
@@ -167,11 +168,12 @@ impl Files {
         }
         let mut readers = Vec::new();
         let mut has_more = false;
+        // A reader of many files asks for the next ones when those before are there, and not at each of them.
+        let asking: BTreeSet<ActivityId> = passing.hops.values().map(|hop| hop.reader).collect();
         for queue in known.index.ready.values() {
-            let waits = |reader: ActivityId| !passing.may_go(known, reader);
-            let n_before = readers.len();
-            readers.extend(queue.in_turn(waits, |_| true).take(LOOKED_AT_MAX));
-            has_more |= readers.len() - n_before == LOOKED_AT_MAX;
+            let first = queue.first_of_lines(LOOKED_AT_MAX);
+            let waits = |reader: &ActivityId| !passing.may_go(known, *reader);
+            readers.extend(first.filter(waits).filter(|one| !asking.contains(one)));
         }
         let mut asked = Vec::new();
         for reader in readers {
@@ -250,7 +252,7 @@ impl Files {
         }
         step.timers
             .set_once(Timer::Copy(id), step.now.mono + limits::REPEAT);
-        // What is not asked for any more may be asked of another machine.
+        // Another machine may be asked for the files of a hop that is given up.
         step.marks.mark(id);
     }
 

@@ -1,7 +1,7 @@
 //! Files by themselves: copies, losses, checks, lacking inputs.
 
 use model::{
-    ActivityId, Artifact, ArtifactKind, Bytes, Draft, Epoch, Hash, NodeId, NodeKind, Output,
+    ActivityId, Artifact, ArtifactKind, Bytes, Draft, Epoch, Hash, Node, NodeId, NodeKind, Output,
     OutputSource, Produced, ResourceId, Source, Staged,
 };
 use wire::attempt::{Checked, Copied, Dispatch, End, ToActivity};
@@ -21,7 +21,7 @@ const COPY: ResourceId = ResourceId::local(1);
 const THIRD: ResourceId = ResourceId::local(2);
 const A: ActivityId = ActivityId(1);
 
-fn artifact() -> Artifact {
+pub(super) fn artifact() -> Artifact {
     Artifact {
         hash: Hash([1; 32]),
         bytes: Bytes(1),
@@ -29,12 +29,8 @@ fn artifact() -> Artifact {
     }
 }
 
-/// s(a b): `a` makes a file of which a copy is wanted, `b` reads it, and the process gives it back.
-fn pair() -> Draft {
-    let source = Source::Output {
-        activity: NodeId(1),
-        output: 0,
-    };
+/// `a`, which makes a file, and `b`, which reads it as this source.
+pub(super) fn maker_and_reader(source: Source) -> (Node, Node) {
     let (mut maker, mut reader) = (leaf("a"), leaf("b"));
     edit(&mut maker, |activity| {
         activity.outputs = vec![Produced {
@@ -50,6 +46,16 @@ fn pair() -> Draft {
             carried: None,
         }];
     });
+    (maker, reader)
+}
+
+/// s(a b): `a` makes a file of which a copy is wanted, `b` reads it, and the process gives it back.
+fn pair() -> Draft {
+    let source = Source::Output {
+        activity: NodeId(1),
+        output: 0,
+    };
+    let (maker, reader) = maker_and_reader(source);
     Draft {
         copies: 1,
         outputs: vec![Output {

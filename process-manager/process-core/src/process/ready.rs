@@ -80,6 +80,12 @@ impl ReadyQueue {
         before.sum()
     }
 
+    /// The first so many activities of each line.
+    pub(crate) fn first_of_lines(&self, n: usize) -> impl Iterator<Item = ActivityId> {
+        let lines = self.0.values();
+        lines.flat_map(move |line| line.iter().take(n).map(|turn| turn.activity))
+    }
+
     /// The activities in their turns that may go and have room in their limits. `has_room` is asked only of those that
     /// may go; after the first one of a line without room, its line is passed over.
     pub(crate) fn in_turn<'a>(

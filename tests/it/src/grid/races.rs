@@ -47,7 +47,7 @@ fn stand_still(sandbox: &Sandbox) -> i32 {
 }
 
 fn is_there(pid: i32) -> bool {
-    // What was killed may wait for its parent.
+    // A command that was killed may wait for its parent.
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

@@ -1,16 +1,13 @@
-use model::{
-    ActivityId, Artifact, ArtifactKind, Bytes, DataMode, Draft, Hash, NodeId, NodeKind, Produced,
-    ResourceId, Source, Span, Staged,
-};
+use model::{ActivityId, DataMode, Draft, NodeId, NodeKind, ResourceId, Source, Span};
 use wire::attempt::{Copied, Dispatch};
 
-use super::super::tests::{asked, offer};
+use super::super::tests::{artifact, asked, maker_and_reader, offer};
 use super::PATIENCE;
 use crate::Config;
 use crate::files::Files;
 use crate::machines::Machines;
 use crate::machines::tests::reachable;
-use crate::tests::bench::{controller, draft, edit, ids, leaf};
+use crate::tests::bench::{controller, draft, ids};
 use crate::tests::paper::{Bench, ID, attempt};
 
 const M0: ResourceId = ResourceId::local(0);
@@ -19,33 +16,11 @@ const M2: ResourceId = ResourceId::local(2);
 const MAKER: ActivityId = ActivityId(2);
 const READER: ActivityId = ActivityId(4);
 
-fn artifact() -> Artifact {
-    Artifact {
-        hash: Hash([1; 32]),
-        bytes: Bytes(1),
-        kind: ArtifactKind::File,
-    }
-}
-
 //   s0 ( s1 ( a2 ) s3 ( a4 ) )      a4 reads what a2 has made; s0 and s1 lie beside a2, s3 beside a4
 fn pair() -> Draft {
-    let (mut maker, mut reader) = (leaf("a"), leaf("b"));
-    edit(&mut maker, |activity| {
-        activity.outputs = vec![Produced {
-            name: "out".to_owned(),
-            path: "out".to_owned(),
-        }];
-    });
-    edit(&mut reader, |activity| {
-        activity.inputs = vec![Staged {
-            path: "in".to_owned(),
-            source: Source::Output {
-                activity: MAKER.node(),
-                output: 0,
-            },
-            gathers: false,
-            carried: None,
-        }];
+    let (maker, reader) = maker_and_reader(Source::Output {
+        activity: MAKER.node(),
+        output: 0,
     });
     Draft {
         data: DataMode::Controllers,

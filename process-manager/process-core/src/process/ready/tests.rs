@@ -36,6 +36,20 @@ fn turns_go_across_lines_and_those_that_may_not_go_are_passed_over() {
 }
 
 #[test]
+fn the_first_of_each_line_are_looked_at_however_long_the_others_are() {
+    let mut queue = ReadyQueue::default();
+    for number in 0..100_000 {
+        queue.insert(&limit("a"), turn(number, 0));
+    }
+    for number in 0..3 {
+        queue.insert(&[], turn(100_000 + number, 9));
+    }
+    let mut first = numbers(queue.first_of_lines(2));
+    first.sort_unstable();
+    assert_eq!(first, [0, 1, 100_000, 100_001]);
+}
+
+#[test]
 fn a_line_without_room_is_asked_once_however_long_it_is() {
     let mut queue = ReadyQueue::default();
     for n in 0..1_000 {
