@@ -90,6 +90,9 @@ impl Process {
                 self.state.phase = *phase;
                 self.state.closed = Some(*at);
                 self.state.outputs.clone_from(outputs);
+                if *phase == Phase::Completed {
+                    self.note_completed();
+                }
             }
             Event::Released => {
                 self.state.is_released = true;

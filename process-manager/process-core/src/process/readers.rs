@@ -17,7 +17,7 @@ use model::{ActivityId, Caching, NodeId, NodeKind, OutputSource, ResourceId, Sou
 
 use crate::process::Process;
 use crate::process::recompute::RecomputationState;
-use crate::record::{ActivityPhase, NodeState};
+use crate::record::{ActivityPhase, NodeState, Phase};
 
 /// The readers of the outputs of each activity.
 #[derive(Debug, Default, PartialEq)]
@@ -27,7 +27,8 @@ pub(crate) struct Readers {
     last: BTreeSet<NodeId>,
     /// ...or the list of all files, or that publish files.
     all: BTreeSet<NodeId>,
-    /// Activities of the draft that a pick names: whether one of their outputs is read, later items may tell.
+    /// Activities of the draft that a pick names: whether one of their outputs is read, later items may tell
+    /// until the process has completed.
     picked: BTreeSet<NodeId>,
     /// Activities of the draft that cannot be made again at any time, so that their files stay.
     once: BTreeSet<NodeId>,
@@ -72,7 +73,7 @@ impl Process {
         let origin = self.definition.origin(maker.node());
         is_made
             && !readers.once.contains(&origin)
-            && !readers.picked.contains(&origin)
+            && !(readers.picked.contains(&origin) && self.phase() != Phase::Completed)
             && declared.cache != Caching::Always
             && reading.is_none_or(|reading| reading.left.is_empty())
             && !self.is_to_be_recomputed(maker)
@@ -357,6 +358,22 @@ impl Process {
         self.note_uncopied(maker);
         if let Some(readers) = &mut self.index.readers {
             readers.unneeded.0.push(maker);
+        }
+    }
+
+    /// The process has completed: no later item picks a file.
+    pub(super) fn note_completed(&mut self) {
+        let readers = self.index.readers.as_ref();
+        if readers.is_none_or(|readers| readers.picked.is_empty()) {
+            return;
+        }
+        let definition = self.definition.clone();
+        for &maker in definition.activities() {
+            let readers = self.index.readers.as_ref();
+            let origin = definition.origin(maker.node());
+            if readers.is_some_and(|readers| readers.picked.contains(&origin)) {
+                self.note_unneeded(maker);
+            }
         }
     }
 
