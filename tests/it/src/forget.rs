@@ -235,6 +235,26 @@ fn a_run_forgets_what_is_over_its_time() {
 }
 
 #[test]
+fn earlier_runs_are_looked_at_when_one_is_due_or_nobody_can_tell() {
+    let sandbox = Sandbox::new();
+    made(&sandbox, "gone", &["--keep", "1us"]);
+    let due = sandbox.path("data/xavantes/due");
+    // Somebody has just looked, and nothing will be over its time.
+    fs::write(&due, format!("{} {}\n", u64::MAX / 2, u64::MAX)).unwrap();
+    let clock_set_back = made(&sandbox, "next", &["--keep", "1us"]);
+    assert_eq!(sandbox.n_runs(), 1, "the clock was set back since");
+    assert!(sandbox.runs().join(&clock_set_back).is_dir());
+    fs::write(&due, "nonsense").unwrap();
+    let kept = made(&sandbox, "kept", &[]);
+    assert_eq!(sandbox.n_runs(), 1, "a damaged file says nothing");
+    assert!(sandbox.runs().join(kept).is_dir());
+    let looked = fs::read_to_string(&due).unwrap();
+    made(&sandbox, "more", &[]);
+    assert_eq!(fs::read_to_string(&due).unwrap(), looked, "nothing is due");
+    assert_eq!(sandbox.n_runs(), 2);
+}
+
+#[test]
 fn many_runs_are_listed_without_reading_their_journals() {
     /// The bar, with much room for a busy machine.
     const PATIENCE: Duration = Duration::from_secs(1);

@@ -16,8 +16,8 @@ use crate::fault::short;
 use crate::home::refused;
 use crate::location::Location;
 use crate::state::{StateDirectory, Use, User, pause};
-use crate::summary_file;
 use crate::watch::Host;
+use crate::{due, summary_file};
 
 /// The time for which a run that starts or ends may not answer.
 const PATIENCE: Span = Span::from_secs(10);
@@ -196,7 +196,9 @@ fn read(directory: &StateDirectory) -> Result<Source, Failure> {
             let is_listed = summary_file::read(directory.path()).is_some();
             if !is_listed {
                 // The next one that lists it need not read the journal. One that may not write must.
-                let _ = summary_file::write(directory.path(), offline.list());
+                let processes = offline.list();
+                due::note(&processes);
+                let _ = summary_file::write(directory.path(), processes);
             }
             Ok(Source::Offline(Box::new(offline)))
         }

@@ -20,7 +20,7 @@ use crate::publish::Published;
 use crate::sources::Sources;
 use crate::state::{Held, StateDirectory};
 use crate::watch::{End, Ended, Host, Watched};
-use crate::{export, garbage, json, publish, render, screen, summary_file, text};
+use crate::{due, export, garbage, json, publish, render, screen, summary_file, text};
 
 /// The longest wait for the managers' end before signals are checked.
 const LOOK_AT_END: Duration = Duration::from_millis(20);
@@ -148,6 +148,7 @@ impl Followed<'_> {
                 if processes.iter().all(|one| one.phase.has_ended()) =>
             {
                 garbage::collect_if_marked(self.directory.path());
+                due::note(&processes);
                 // Without it the journal is read.
                 let _ = summary_file::write(self.directory.path(), processes);
                 drop(held);

@@ -22,7 +22,7 @@ use crate::home::{self, Entry, Located, Scope, refused};
 use crate::location::Location;
 use crate::state::{Held, StateDirectory, StateError, Use, pause};
 use crate::watch::Host;
-use crate::{fault, machines, render, screen, sources, summary_file, text};
+use crate::{due, fault, machines, render, screen, sources, summary_file, text};
 
 /// Processes that one run forgets: a run does not become a long one because of others. The next
 /// run goes on.
@@ -98,54 +98,69 @@ pub(crate) fn forget(arguments: &Forget) -> Outcome {
 /// outputs somebody is about to read. It fails nothing.
 pub(crate) fn what_is_over_its_time(state: &State, own: ProcessId, following: Following) {
     let give_up = shell::clock::mono() + FORGETTING_TIME;
+    let now = shell::clock::wall();
+    let is_of_all = state.dir.is_none();
+    if is_of_all && !due::is_now(now) {
+        return;
+    }
     let Ok(scope) = Scope::of(state) else { return };
     if let Scope::Grid(_) = scope {
         return;
     }
-    if state.dir.is_none() {
+    if is_of_all {
+        due::begin_look(now);
         sweep();
     }
-    let now = shell::clock::wall();
     let mut over = Vec::new();
+    let mut next = None;
     // The oldest first, so that what is not reached in time is what will be over its own last.
     for directory in scope.directories().iter().rev() {
         if shell::clock::mono() >= give_up {
+            next = Some(now);
             break;
         }
         // A directory without a summary is left for another time: its journal would have to be read.
         let Some(known) = summary_file::read(directory.path()) else {
             continue;
         };
-        let is_over = |summary: &&Summary| summary.process != own && is_over(summary, now);
-        let processes = known.processes.iter().filter(is_over);
-        over.extend(processes.map(|summary| (directory, summary.process)));
+        for summary in &known.processes {
+            match due::over_at(summary) {
+                Some(at) if at <= now && summary.process != own => {
+                    over.push((directory, summary.process));
+                }
+                Some(at) => next = Some(next.map_or(at, |next: Wall| next.min(at))),
+                None => {}
+            }
+        }
+    }
+    if over.len() > FORGOTTEN_MAX {
+        next = Some(now);
     }
     let mut forgotten = Vec::new();
     let mut freed = Bytes::ZERO;
     for (directory, processes) in grouped(over.into_iter().take(FORGOTTEN_MAX)) {
         if shell::clock::mono() >= give_up {
+            next = Some(now);
             break;
         }
         let before = summary_file::disk_use(directory.path()).unwrap_or_default();
-        // Another run may have it just now: the next one finds it again.
         if forget_in(&directory, &processes).is_ok() {
             forgotten.extend(processes);
             let after = summary_file::disk_use(directory.path()).unwrap_or_default();
             freed = freed + Bytes(before.0.saturating_sub(after.0));
+        } else {
+            // Another run may have it just now: the next one finds it again.
+            next = Some(now);
         }
+    }
+    if is_of_all && let Some(at) = next {
+        due::by(at);
     }
     if !forgotten.is_empty() && !following.quiet && !following.json {
         let processes = text::count(forgotten.len() as u64, "process", "processes");
         screen::tell(&format!(
             "forgot {processes} whose time to be kept was over, {freed}\n"
         ));
-    }
-}
-
-fn is_over(summary: &Summary, now: Wall) -> bool {
-    match (summary.ended, summary.keep) {
-        (Some(ended), Some(keep)) => now.since(ended) >= keep,
-        (None, _) | (_, None) => false,
     }
 }
 

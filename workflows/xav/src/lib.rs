@@ -14,6 +14,7 @@ mod burn;
 mod cancel;
 mod chosen;
 mod completions;
+mod due;
 mod earlier;
 mod environment;
 mod experiment;

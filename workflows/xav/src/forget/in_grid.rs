@@ -9,16 +9,14 @@ use serde_json::json;
 use shell::Client;
 use wire::client::{Answer, Request, Summary};
 
-use super::{
-    FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, is_over, not_ended, said, tell_foretold,
-};
+use super::{FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, not_ended, said, tell_foretold};
 use crate::arguments::{Following, Forget};
 use crate::failure::{Failure, Outcome};
 use crate::home::{self, Choice};
 use crate::remote::{Home, Remote};
 use crate::sources::Sources;
 use crate::watch::Host;
-use crate::{screen, text};
+use crate::{due, screen, text};
 
 /// Forgets what the command line names.
 pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
@@ -93,7 +91,8 @@ pub(crate) fn what_is_over_its_time(
     };
     let (me, now) = (home.remote().identity().to_string(), shell::clock::wall());
     let is_meant = |one: &&Summary| {
-        one.process != own && one.owner.as_deref() == Some(me.as_str()) && is_over(one, now)
+        let is_over = due::over_at(one).is_some_and(|at| at <= now);
+        one.process != own && one.owner.as_deref() == Some(me.as_str()) && is_over
     };
     let mut n_forgotten = 0;
     for summary in known.iter().filter(is_meant).take(FORGOTTEN_MAX) {

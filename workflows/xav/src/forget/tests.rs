@@ -1,31 +1,4 @@
-use model::ProcessId;
-use wire::client::{Phase, Totals};
-
 use super::*;
-
-fn summary(ended: Option<u64>, keep: Option<u64>) -> Summary {
-    Summary {
-        process: ProcessId(1),
-        name: "primes".to_owned(),
-        origin: String::new(),
-        submitted: Wall(0),
-        ended: ended.map(Wall),
-        phase: Phase::Completed,
-        totals: Totals::default(),
-        base: None,
-        keep: keep.map(Span),
-        owner: None,
-        held: None,
-    }
-}
-
-#[test]
-fn only_what_has_ended_and_has_a_time_is_over_it() {
-    assert!(is_over(&summary(Some(10), Some(5)), Wall(15)));
-    assert!(!is_over(&summary(Some(10), Some(5)), Wall(14)));
-    assert!(!is_over(&summary(None, Some(5)), Wall(100)));
-    assert!(!is_over(&summary(Some(10), None), Wall(100)));
-}
 
 #[test]
 fn a_directory_of_the_user_keeps_what_is_not_ours() {
