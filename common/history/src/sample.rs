@@ -5,15 +5,12 @@ use minicbor::encode::{Encoder, Error as EncodeError, Write};
 use minicbor::{Decode, Encode};
 
 /// Values kept of a template: the least that tells a p90 between the two greatest. A template takes
-/// some 200 bytes by that, 100,000 of them less than 50 MB.
+/// some 250 bytes by that, and 150 where its activity was seen up to four times.
 pub const SAMPLE: usize = 16;
 
 /// Sampled values, all positive. One that is at least so much is stored with its sign turned.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Sample {
-    len: u8,
-    values: [f32; SAMPLE],
-}
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sample(Vec<f32>);
 
 /// A sample as a distribution: ascending values with their masses, which add up to 1. The mass of a
 /// bound goes to the values beyond it, in equal parts (Kaplan and Meier 1958, in the form of Efron
@@ -29,29 +26,24 @@ impl Sample {
     /// `n_all`, so that the same values give the same sample.
     pub(crate) fn take(&mut self, value: f32, is_bound: bool, n_in_run: u32, n_all: u32) {
         let value = if is_bound { -value } else { value };
-        let len = usize::from(self.len);
-        if len < SAMPLE {
-            self.values[len] = value;
-            self.len += 1;
+        if self.0.len() < SAMPLE {
+            self.0.push(value);
             return;
         }
         let drawn = draw(n_all) % u64::from(n_in_run).max(SAMPLE as u64);
-        if let Some(slot) = self.values.get_mut(drawn as usize) {
+        if let Some(slot) = self.0.get_mut(drawn as usize) {
             *slot = value;
         }
     }
 
     /// The values as they are stored.
     pub(crate) fn stored(&self) -> &[f32] {
-        &self.values[..usize::from(self.len)]
+        &self.0
     }
 
     /// The same in another unit.
-    pub(crate) fn scaled(mut self, factor: f32) -> Sample {
-        for value in &mut self.values {
-            *value *= factor;
-        }
-        self
+    pub(crate) fn scaled(&self, factor: f32) -> Sample {
+        Sample(self.0.iter().map(|value| value * factor).collect())
     }
 
     /// Values of two samples: all where they have a place, else of the first so many as its `share` says. They are
@@ -66,11 +58,7 @@ impl Sample {
             let places = (0..n).map(|place| place * values.len() / n);
             places.map(|place| values[place]).collect()
         };
-        let mut joined = Sample::default();
-        let taken = [spread(own, n_own), spread(others, n_others)].concat();
-        joined.values[..taken.len()].copy_from_slice(&taken);
-        joined.len = taken.len() as u8;
-        joined
+        Sample([spread(own, n_own), spread(others, n_others)].concat())
     }
 
     /// The mean distance of the values from their mean; zero where there are fewer than two.
@@ -82,9 +70,10 @@ impl Sample {
     }
 
     pub(crate) fn distribution(&self) -> Option<Distribution> {
-        let n = usize::from(self.len);
-        let mut sorted = self.values;
+        let n = self.0.len();
+        let mut sorted = [0.0; SAMPLE];
         let sorted = &mut sorted[..n];
+        sorted.copy_from_slice(&self.0);
         sorted.sort_by(|one, other| {
             let by_size = one.abs().total_cmp(&other.abs());
             // A value before a bound of the same size.
@@ -147,7 +136,7 @@ impl<C> Encode<C> for Sample {
         encoder: &mut Encoder<W>,
         _: &mut C,
     ) -> Result<(), EncodeError<W::Error>> {
-        encoder.array(u64::from(self.len))?;
+        encoder.array(self.0.len() as u64)?;
         for &value in self.stored() {
             encoder.f32(value)?;
         }
@@ -158,19 +147,18 @@ impl<C> Encode<C> for Sample {
 impl<'b, C> Decode<'b, C> for Sample {
     fn decode(decoder: &mut Decoder<'b>, _: &mut C) -> Result<Sample, DecodeError> {
         let len = decoder.array()?.unwrap_or(u64::MAX);
-        let mut sample = Sample::default();
         if len > SAMPLE as u64 {
             return Err(DecodeError::message("a sample of too many values"));
         }
+        let mut values = Vec::with_capacity(len as usize);
         for _ in 0..len {
             let value = decoder.f32()?;
             if !value.is_finite() || value == 0.0 {
                 return Err(DecodeError::message("a sampled value that cannot be"));
             }
-            sample.values[usize::from(sample.len)] = value;
-            sample.len += 1;
+            values.push(value);
         }
-        Ok(sample)
+        Ok(Sample(values))
     }
 }
 

@@ -87,7 +87,7 @@ pub struct Store {
     /// Numbers of owners with their definitions, and their templates.
     books: BTreeMap<Box<[u8]>, Book>,
     /// By the number of the book, the activity and the class, in the bytes of one key. The nodes of the map are seldom
-    /// full, so records of some 200 bytes are not in them.
+    /// full, so records of some 100 bytes are not in them.
     templates: BTreeMap<Box<[u8]>, Box<Record>>,
     /// The number of templates of each owner.
     owners: BTreeMap<Box<str>, u32>,

@@ -34,7 +34,7 @@ pub struct Observed {
     pub peak_memory: Bytes,
 }
 
-/// A record in some 200 bytes: sampled works and memory, their level, their numbers.
+/// A record: sampled works and memory, their level, their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Template {
     #[n(0)]
