@@ -98,10 +98,6 @@ pub trait Machine: Sized {
         snapshot: Self::Snapshot,
         chapters: Vec<(u32, Self::Chapter)>,
     ) -> Self::State;
-    /// Keeps a state that is seldom read in less memory. It stays the same to whoever reads it.
-    fn pack(state: &mut Self::State) {
-        let _ = state;
-    }
     /// The lane in which an input waits.
     fn lane(input: &Self::Input) -> Lane {
         let _ = input;
@@ -213,10 +209,10 @@ impl<M: Machine> Context<'_, M> {
         self.open.effects.push(effect);
     }
 
-    /// Keeps the state of a stream in less memory: see [`Machine::pack`].
-    pub fn pack(&mut self, stream: M::Stream) {
+    /// Keeps the state of a stream that is seldom read in less memory. It stays the same to whoever reads it.
+    pub fn pack(&mut self, stream: M::Stream, pack: impl FnOnce(&mut M::State)) {
         if let Some(kept) = self.states.by_stream.get_mut(&stream) {
-            M::pack(&mut kept.state);
+            pack(&mut kept.state);
         }
     }
 

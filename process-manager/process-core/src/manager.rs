@@ -3,6 +3,8 @@
 mod counting;
 mod measured;
 
+use std::sync::Arc;
+
 use machine::{Context, Lane, Machine};
 use model::{Epoch, Mono, Now};
 
@@ -12,6 +14,7 @@ use crate::limits;
 use crate::parts::Parts;
 use crate::process::chapters::Chapter;
 use crate::record::Event;
+use crate::shelf::Shelf;
 use crate::step::Shared;
 use crate::stream::{Snapshot, State, Stream};
 use crate::tally::Counter;
@@ -40,6 +43,13 @@ impl ProcessManager {
             parts: Parts::default(),
             counter: Counter::default(),
         }
+    }
+
+    /// Keeps large processes that have ended there.
+    #[must_use]
+    pub fn with_shelf(mut self, shelf: Arc<dyn Shelf>) -> ProcessManager {
+        self.shared.shelf = Some(shelf);
+        self
     }
 
     /// The number of processes that have not given back all their slots.
@@ -89,10 +99,6 @@ impl Machine for ProcessManager {
 
     fn restore(founded: State, snapshot: Snapshot, chapters: Vec<(u32, Chapter)>) -> State {
         founded.restore(snapshot, chapters)
-    }
-
-    fn pack(state: &mut State) {
-        state.pack();
     }
 
     fn lane(input: &Input) -> Lane {

@@ -1,4 +1,4 @@
-//! Processes that have ended are packed, once nothing is to be done for them.
+//! Processes that have ended are packed, once nothing is to be done for them, and large ones go to a shelf.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Parts {
         let chosen: Vec<ProcessId> = chosen.map(Process::id).collect();
         drop(loose);
         for id in chosen {
-            step.cx.pack(Stream::Process(id));
+            step.cx.pack(Stream::Process(id), step.shelf);
         }
         if n_nodes >= limits::PACKED_A_STEP {
             step.timers.set(Timer::Pack, step.now.mono);

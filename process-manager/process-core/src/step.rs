@@ -2,6 +2,7 @@
 //! timers to set, processes to mark for the progress pass.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expression::Programs;
 use history::Store;
@@ -14,6 +15,7 @@ use crate::io::Effect;
 use crate::limits;
 use crate::process::Process;
 use crate::record::Event;
+use crate::shelf::Shelf;
 use crate::stream::{State, Stream};
 use crate::tally::Noted;
 use crate::timer::Timer;
@@ -31,7 +33,7 @@ pub(crate) trait Ledger {
     /// Queues an effect that nobody waits for within the next milliseconds: it may leave with later ones.
     fn effect_later(&mut self, effect: Effect);
     /// Keeps a process that has ended in less memory.
-    fn pack(&mut self, stream: Stream);
+    fn pack(&mut self, stream: Stream, shelf: Option<&dyn Shelf>);
     /// Removes a stream with all its events.
     fn forget(&mut self, stream: Stream);
     /// Counts for metrics what no event tells.
@@ -86,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) programs: Programs,
     /// The works of earlier attempts.
     pub(crate) history: Store,
+    /// The place of large processes that have ended; none where they stay in memory.
+    pub(crate) shelf: Option<Arc<dyn Shelf>>,
 }
 
 /// Work for the progress pass at the end of a step.
@@ -107,6 +111,7 @@ pub(crate) struct Step<'a> {
     pub(crate) marks: &'a mut Marks,
     pub(crate) programs: &'a mut Programs,
     pub(crate) history: &'a mut Store,
+    pub(crate) shelf: Option<&'a dyn Shelf>,
 }
 
 impl Shared {
@@ -119,6 +124,7 @@ impl Shared {
             marks,
             programs,
             history,
+            shelf,
         } = self;
         Step {
             cx,
@@ -129,6 +135,7 @@ impl Shared {
             marks,
             programs,
             history,
+            shelf: shelf.as_deref(),
         }
     }
 }

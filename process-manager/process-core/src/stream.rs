@@ -10,6 +10,7 @@ use crate::process::chapters::Chapter;
 use crate::process::packed::Packed;
 use crate::process::{Process, ProcessState};
 use crate::record::Event;
+use crate::shelf::Shelf;
 
 /// The subject of a journal of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -95,9 +96,9 @@ impl State {
     }
 
     /// Keeps a process that has ended in less memory, or again after it was read.
-    pub(crate) fn pack(&mut self) {
+    pub(crate) fn pack(&mut self, shelf: Option<&dyn Shelf>) {
         match self {
-            State::Process(process) => *self = State::Packed(Box::new(Packed::new(process))),
+            State::Process(process) => *self = State::Packed(Box::new(Packed::new(process, shelf))),
             State::Packed(packed) => packed.close(),
             State::Held(_) | State::Empty | State::Manager { .. } => {}
         }

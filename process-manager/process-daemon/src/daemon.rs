@@ -29,6 +29,7 @@ use crate::history_keeper::{HistoryKeeper, HistoryPlace};
 use crate::machine_numbers::{MachineNumbers, OtherMachine};
 use crate::outcome_file::{OutcomeFile, OutcomeKeeper};
 use crate::planner::Planner;
+use crate::shelf::FileShelf;
 
 // A process that the core accepts can be recorded: a longer event would end the manager.
 const _: () = assert!(process_core::FOUNDED_BYTES_MAX < journal::MESSAGE_BYTES_MAX as u64);
@@ -110,6 +111,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         shares_outcomes: config.outcomes.is_some(),
         ..process_core::Config::default()
     });
+    let core = core.with_shelf(Arc::new(FileShelf::in_directory(&config.directory)));
     let (inbox, receiver) = shell::inbox();
     let inputs = ClientInputs {
         request: |client, who, number, request| {

@@ -13,6 +13,7 @@ mod offline;
 mod outcome_file;
 mod planner;
 mod service;
+mod shelf;
 
 pub use daemon::{Config, Handle, StartError, start};
 pub use history_file::HistoryFile;

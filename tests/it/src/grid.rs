@@ -31,6 +31,7 @@ mod private;
 mod races;
 mod relay;
 mod returns;
+mod shelf;
 mod shown;
 mod sockets;
 mod two_managers;

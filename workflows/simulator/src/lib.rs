@@ -27,6 +27,7 @@ mod network;
 mod observe;
 mod random;
 mod setup;
+mod shelf;
 mod sim;
 mod slow;
 mod stores;

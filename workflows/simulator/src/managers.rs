@@ -1,6 +1,7 @@
 //! The managers' lives in the grid: they start, take turns, flush, carry out and die.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use activity_core::ActivityManager;
 use group_core::GroupManager;
@@ -12,6 +13,7 @@ use crate::host::{Crashes, Host, Turn};
 use crate::observe::{Observer, Seen};
 use crate::random::Random;
 use crate::setup::{Faults, PATIENCE};
+use crate::shelf::ShelfInMemory;
 use crate::sim::{Happening, Node, Sim};
 
 /// The longest wait between an input and the turn that steps it.
@@ -70,7 +72,10 @@ impl Sim {
                     kept_activities: setup.kept_activities,
                     ..process_core::Config::default()
                 };
-                let fresh = || ProcessManager::new(config.clone());
+                let fresh = || {
+                    let core = ProcessManager::new(config.clone());
+                    core.with_shelf(Arc::new(ShelfInMemory))
+                };
                 processes[process].start(fresh, *at, random, setup.looks_closely)
             }
             Node::Activity(machine) => {

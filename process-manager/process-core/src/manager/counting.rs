@@ -6,6 +6,7 @@ use model::Now;
 use super::ProcessManager;
 use crate::io::Effect;
 use crate::record::{Event, Phase};
+use crate::shelf::Shelf;
 use crate::step::Ledger;
 use crate::stream::{State, Stream};
 use crate::tally::{Counter, Noted};
@@ -48,8 +49,8 @@ impl Ledger for Counting<'_, '_> {
         self.cx.effect_later(effect);
     }
 
-    fn pack(&mut self, stream: Stream) {
-        self.cx.pack(stream);
+    fn pack(&mut self, stream: Stream, shelf: Option<&dyn Shelf>) {
+        self.cx.pack(stream, |state| state.pack(shelf));
     }
 
     fn forget(&mut self, stream: Stream) {

@@ -1,5 +1,5 @@
-//! A process that has ended and gives nothing to do: it takes less memory, and is unpacked for whoever
-//! reads it.
+//! A process that has ended and gives nothing to do: it takes less memory, or next to none where it lies on
+//! a shelf, and is unpacked for whoever reads it.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,6 +11,7 @@ use wire::client::Summary;
 use crate::process::chapters::{Changed, Chapter};
 use crate::process::{Process, ProcessState};
 use crate::record::{Accepted, Flow, Founded, SEMANTICS};
+use crate::shelf::{Shelf, Shelved};
 
 /// A process in its encoded form, beside what is read of many processes at a time.
 pub struct Packed {
@@ -20,25 +21,32 @@ pub struct Packed {
     /// The weight of its snapshot without chapters.
     head_weight: usize,
     changed: Changed,
-    /// Its submission and its state, compressed: its activities have much in common.
-    bytes: Box<[u8]>,
+    bytes: Kept,
     /// The process itself, once somebody has read it.
     opened: OnceLock<Box<Process>>,
 }
 
+/// The submission of a process and its state, compressed: its activities have much in common.
+enum Kept {
+    Here(Box<[u8]>),
+    Shelved(Box<dyn Shelved>),
+}
+
 impl Packed {
-    /// Packs a process.
-    pub(crate) fn new(process: &Process) -> Packed {
+    /// Packs a process, and puts it on the shelf where that takes it.
+    pub(crate) fn new(process: &Process, shelf: Option<&dyn Shelf>) -> Packed {
         let mut bytes = Vec::new();
         process.submission().encode(&mut bytes);
         process.state.encode(&mut bytes);
+        let bytes = compress_prepend_size(&bytes);
+        let shelved = shelf.and_then(|shelf| shelf.put(&bytes));
         Packed {
             summary: process.summary(),
             n_nodes: process.state.activities.len(),
             has_copies: !process.index.copied.is_empty(),
             head_weight: process.weight() - process.changed.weight(),
             changed: process.changed.clone(),
-            bytes: compress_prepend_size(&bytes).into(),
+            bytes: shelved.map_or_else(|| Kept::Here(bytes.into()), Kept::Shelved),
             opened: OnceLock::new(),
         }
     }
@@ -115,11 +123,19 @@ impl Packed {
             ..
         } = &self.summary;
         let texts = name.len() + origin.len() + owner.as_ref().map_or(0, String::len);
-        size_of::<Packed>() + self.bytes.len() + texts
+        let bytes = match &self.bytes {
+            Kept::Here(bytes) => bytes.len(),
+            Kept::Shelved(_) => 0,
+        };
+        size_of::<Packed>() + bytes + texts
     }
 
     fn unpacked(&self) -> Box<Process> {
-        let bytes = decompress_size_prepended(&self.bytes).expect("it was compressed here");
+        let bytes = match &self.bytes {
+            Kept::Here(bytes) => decompress_size_prepended(bytes),
+            Kept::Shelved(shelved) => decompress_size_prepended(&shelved.read()),
+        };
+        let bytes = bytes.expect("it was compressed here");
         let mut decoder = minicbor::Decoder::new(&bytes);
         let founded: Founded = decoder.decode().expect("it was encoded here");
         let state: ProcessState = decoder.decode().expect("it was encoded here");

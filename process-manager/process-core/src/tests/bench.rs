@@ -5,6 +5,7 @@ pub(in crate::tests) mod play;
 pub(in crate::tests) mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use machine::{Batch, Codec, Drive, History};
 use model::{
@@ -43,6 +44,8 @@ pub(super) struct Bench {
     pub(super) events: Vec<(Stream, Event)>,
     /// Snapshots of everything.
     pub(super) store: Store,
+    /// The shelf of the next start.
+    pub(super) shelf: Option<Arc<dyn crate::Shelf>>,
     pub(super) script: Script,
     /// The command lines in the order in which they were started.
     pub(super) started: Vec<String>,
@@ -152,6 +155,7 @@ impl Bench {
             told_held: Vec::new(),
             events: Vec::new(),
             store: Store::default(),
+            shelf: None,
             script: Box::new(script),
             started: Vec::new(),
             held: BTreeMap::new(),
@@ -223,7 +227,10 @@ impl Bench {
                 }
             }
         }
-        let machine = ProcessManager::new(self.config.clone());
+        let mut machine = ProcessManager::new(self.config.clone());
+        if let Some(shelf) = &self.shelf {
+            machine = machine.with_shelf(Arc::clone(shelf));
+        }
         self.drive = Drive::start(machine, histories.into_values().collect(), self.now);
         self.carry_out();
         self.connect();

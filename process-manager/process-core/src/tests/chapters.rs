@@ -89,7 +89,7 @@ fn what_changes_after_the_end_is_in_the_next_snapshot() {
     let mut packed = crate::State::default();
     for (_, event) in bench.events.iter().filter(|(of, _)| *of == stream) {
         packed.apply(event);
-        packed.pack();
+        packed.pack(None);
     }
     assert!(matches!(packed, crate::State::Packed(_)));
     let head = packed.snapshot();

@@ -1,11 +1,15 @@
 //! Processes that have ended take less memory, and nobody sees a difference.
 
-use super::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use model::SubmitKey;
 use wire::client::Submit;
 
+use super::*;
 use crate::State;
 use crate::process::packed::Packed;
+use crate::shelf::{Shelf, Shelved};
 
 /// The most bytes that a process of a few activities takes once it has ended.
 const BYTES_MAX: usize = 1_024;
@@ -65,14 +69,18 @@ fn a_process_that_has_ended_takes_little_memory_and_answers_as_before() {
     assert_eq!(bench.started.len(), 4);
 }
 
-#[test]
-fn alike_activities_of_a_process_that_has_ended_take_little_memory() {
-    let mut bench = Bench::new(well);
+fn wide() -> Draft {
     let leaves = (0..WIDE).map(|n| leaf(&format!("a{n}")));
     let children = (1..=WIDE).map(NodeId).collect();
     let links = Vec::new();
     let root = controller(NodeKind::Parallel { children, links });
-    bench.submit(draft(std::iter::once(root).chain(leaves).collect()));
+    draft(std::iter::once(root).chain(leaves).collect())
+}
+
+#[test]
+fn alike_activities_of_a_process_that_has_ended_take_little_memory() {
+    let mut bench = Bench::new(well);
+    bench.submit(wide());
     let before = ask_all(&mut bench, KEY);
     bench.pass(6);
     let bytes = packed(&bench, KEY).unwrap().bytes();
@@ -128,4 +136,56 @@ fn many_that_have_ended_are_packed_in_steps_of_bounded_work() {
     }
     bench.pass(6);
     assert!(keys().all(|key| packed(&bench, key).is_some()));
+}
+
+/// A shelf that counts what lies on it.
+#[derive(Debug, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+struct Bytes(Box<[u8]>, Arc<AtomicUsize>);
+
+impl Shelf for Counted {
+    fn put(&self, bytes: &[u8]) -> Option<Box<dyn Shelved>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(Box::new(Bytes(bytes.into(), Arc::clone(&self.0))))
+    }
+}
+
+impl Shelved for Bytes {
+    fn read(&self) -> Vec<u8> {
+        self.0.to_vec()
+    }
+}
+
+impl Drop for Bytes {
+    fn drop(&mut self) {
+        self.1.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_lies_on_a_shelf_answers_as_before_and_is_gone_with_its_process() {
+    let n_shelved = Arc::<AtomicUsize>::default();
+    let mut bench = Bench::new(well);
+    bench.shelf = Some(Arc::new(Counted(Arc::clone(&n_shelved))));
+    bench.restart();
+    bench.submit(wide());
+    let before = ask_all(&mut bench, KEY);
+    let printed = format!("{:?}", state(&bench, KEY));
+    assert_eq!(n_shelved.load(Ordering::Relaxed), 0);
+    bench.pass(6);
+    assert_eq!(n_shelved.load(Ordering::Relaxed), 1);
+    let bytes = packed(&bench, KEY).unwrap().bytes();
+    assert!(
+        bytes <= BYTES_MAX,
+        "{bytes} bytes of a process of {WIDE} activities"
+    );
+    assert_eq!(format!("{:?}", state(&bench, KEY)), printed);
+    assert_eq!(ask_all(&mut bench, KEY), before);
+    // What was unpacked for readers goes, and what lies on the shelf stays.
+    bench.pass(6);
+    assert!(packed(&bench, KEY).is_some());
+    assert_eq!(n_shelved.load(Ordering::Relaxed), 1);
+    bench.answer(Request::Forget(KEY.process()));
+    assert_eq!(n_shelved.load(Ordering::Relaxed), 0);
 }

@@ -19,6 +19,7 @@ use crate::enact::reuse::memo_of;
 use crate::io::{Effect, PlanRequest};
 use crate::process::Process;
 use crate::record::{Accepted, Event, Founded, Grant, Holding, Planned, SEMANTICS};
+use crate::shelf::Shelf;
 use crate::step::{Ledger, Shared, Step};
 use crate::stream::{State, Stream};
 use crate::tree;
@@ -252,9 +253,9 @@ impl Ledger for Paper {
         self.effects.push(effect);
     }
 
-    fn pack(&mut self, stream: Stream) {
+    fn pack(&mut self, stream: Stream, shelf: Option<&dyn Shelf>) {
         if let Some(state) = self.states.get_mut(&stream) {
-            state.pack();
+            state.pack(shelf);
         }
     }
 

@@ -46,7 +46,7 @@ fn report(
     attempts.on_outcomes(&mut bench.step(), others.grid(), at, vec![outcome]);
     // A restart finds the same.
     let known = bench.process();
-    let packed = Packed::new(known);
+    let packed = Packed::new(known, None);
     assert_eq!(packed.process().state, known.state);
     assert_eq!(packed.process().index, known.index);
 }
