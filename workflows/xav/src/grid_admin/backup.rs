@@ -35,8 +35,8 @@ const DEPTH_MAX: usize = 16;
 /// Bytes of the longest manifest: a path of a few hundred bytes for each file.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
-/// Files that the next start makes anew.
-const REMADE: [&str; 3] = ["log", "log.1", "reserve"];
+/// Files and directories that the next start makes anew.
+const REMADE: [&str; 4] = ["ended", "log", "log.1", "reserve"];
 
 /// The file of the epoch of a manager's links, and how much it is raised by a restore. Peers ignore epochs
 /// that are over, and know all those since the backup: a manager is not started so often meanwhile.
@@ -264,7 +264,7 @@ fn collect(
         let entry = entry.map_err(read)?;
         let (path, kind) = (entry.path(), entry.file_type().map_err(read)?);
         let is_remade = |name: &&str| entry.file_name() == **name;
-        if Some(&*path) == left_out {
+        if Some(&*path) == left_out || REMADE.iter().any(is_remade) {
             continue;
         }
         if kind.is_dir() {
@@ -277,7 +277,7 @@ fn collect(
             return Err(Failure::refused(format!(
                 "{shown} is a link: back up what it leads to yourself"
             )));
-        } else if kind.is_file() && !REMADE.iter().any(is_remade) {
+        } else if kind.is_file() {
             if paths.len() == FILES_MAX {
                 let home = directory.display();
                 return Err(Failure::refused(format!(
