@@ -330,6 +330,8 @@ struct Hop {
 pub(crate) struct Traffic {
     of_task: Vec<Hop>,
     of_controller: Vec<Hop>,
+    /// By controller: its own tasks.
+    tasks: Vec<Vec<u32>>,
 }
 
 impl Traffic {
@@ -343,6 +345,7 @@ impl Traffic {
         let mut traffic = Traffic {
             of_task: vec![Hop::default(); dag.n_tasks()],
             of_controller: vec![Hop::default(); tree.n_controllers()],
+            tasks: tasks_by_controller(tree),
         };
         for task in dag.tasks() {
             for (pred, edge) in dag.predecessors(task) {
@@ -396,7 +399,16 @@ impl Costs {
         }
     }
 
+    /// Nothing costs anything.
+    fn reset(&mut self) {
+        self.of_group.fill(0.0);
+        self.saved.fill(0.0);
+    }
+
     fn add(&mut self, problem: &Problem, hop: Hop, host: u32) {
+        if hop.messages <= 0.0 {
+            return;
+        }
         let from = problem.group(host);
         for (to, cost) in (0u32..).zip(&mut self.of_group) {
             *cost += hop.seconds(problem, from, to);
@@ -437,12 +449,20 @@ fn by_paper(
     traffic: &Traffic,
     bounds: &Bounds,
 ) -> Vec<u32> {
-    let tasks = tasks_by_controller(tree);
+    let tasks = &traffic.tasks;
     let hosts = 0..problem.hosts().len() as u32;
     let mut below: Vec<Vec<u32>> = vec![Vec::new(); tree.n_controllers()];
     let mut places = vec![0; tree.n_controllers()];
+    let mut costs = Costs::new(problem);
     for &controller in &tree.upwards {
-        let mut costs = Costs::new(problem);
+        if let Some(above) = tree.parent[controller as usize] {
+            below[above as usize].push(controller);
+        }
+        if let Some(&Some(host)) = bounds.stays.get(controller as usize) {
+            places[controller as usize] = host;
+            continue;
+        }
+        costs.reset();
         for &task in &tasks[controller as usize] {
             costs.add(problem, traffic.of_task[task as usize], host_of(task));
         }
@@ -459,9 +479,6 @@ fn by_paper(
                 }),
         );
         places[controller as usize] = host;
-        if let Some(above) = tree.parent[controller as usize] {
-            below[above as usize].push(controller);
-        }
     }
     places
 }
@@ -483,15 +500,16 @@ fn by_least_traffic(
     traffic: &Traffic,
     bounds: &Bounds,
 ) -> Vec<u32> {
-    let tasks = tasks_by_controller(tree);
+    let tasks = &traffic.tasks;
     let n_groups = problem.links().n_groups();
     let n_hosts = problem.hosts().len();
     let mut below: Vec<Option<Vec<f64>>> = vec![None; tree.n_controllers()];
     let mut choices: Vec<Option<Choice>> = Vec::new();
     choices.resize_with(tree.n_controllers(), || None);
     let mut places = vec![0; tree.n_controllers()];
+    let mut costs = Costs::new(problem);
     for &controller in &tree.upwards {
-        let mut costs = Costs::new(problem);
+        costs.reset();
         for &task in &tasks[controller as usize] {
             costs.add(problem, traffic.of_task[task as usize], host_of(task));
         }

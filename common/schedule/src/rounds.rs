@@ -9,9 +9,11 @@
 //! started may move, sent or not: a sent task moves only when [`Observation::Retracted`] says that it
 //! has not started.
 
+mod candidates;
 mod engine;
 mod estimates;
 mod judging;
+mod least;
 mod links;
 mod machine;
 mod moving;
@@ -29,7 +31,7 @@ pub use policy::{
     RESTARTS, REWARD, ROUNDS_MAX, Restarts, Scope, Sizing, THRESHOLD,
 };
 pub use progress::{Phase, Progress};
-pub use question::{Answer, Narrower, Question, Restart};
+pub use question::{Answer, Narrower, Planner, Question, Restart};
 pub use setting::{Messages, Setting};
 pub use shown::{Shown, mean_factor, variances_ratio};
 

@@ -78,6 +78,30 @@ impl VirtualLink {
         }
     }
 
+    /// By group: the best ways out of a machine of it to any other machine. Of the only machine there is none.
+    pub(crate) fn out_of_groups(problem: &Problem) -> Vec<VirtualLink> {
+        let links = problem.links();
+        let mut hosts = vec![0u32; links.n_groups() as usize];
+        for host in problem.hosts() {
+            hosts[host.group as usize] += 1;
+        }
+        let groups = 0..links.n_groups();
+        let best = |from: u32| {
+            let others = groups
+                .clone()
+                .filter(|&to| from != to || hosts[to as usize] > 1);
+            let none = VirtualLink {
+                latency: f64::INFINITY,
+                bandwidth: 0.0,
+            };
+            others.fold(none, |best, to| VirtualLink {
+                latency: best.latency.min(links.latency(from, to)),
+                bandwidth: best.bandwidth.max(links.bandwidth(from, to)),
+            })
+        };
+        groups.clone().map(best).collect()
+    }
+
     pub(crate) fn seconds(&self, data: f64) -> f64 {
         if data > 0.0 {
             self.latency + data / self.bandwidth

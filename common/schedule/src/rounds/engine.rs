@@ -141,6 +141,8 @@ pub struct Rounds {
     /// The newest task that told of its CPU time, with its seconds.
     pub(super) cpu: Option<(u32, f64)>,
     pub(super) n_questions: u64,
+    /// The facts of the newest question, whose memory the next one gets if nobody has it any more.
+    pub(super) asked: Arc<Progress>,
     pub(super) open: Option<Open>,
     /// Machines whose tasks are to be planned again once the open question is settled.
     pub(super) pending: BTreeSet<u32>,
@@ -159,6 +161,7 @@ impl Rounds {
         let machines = hosts.map(|host| Machine::new(host.slots as usize));
         let progress = Progress::new(&setting);
         let n_tasks = progress.phase.len();
+        let asked = Arc::new(progress.clone());
         let mut rounds = Rounds {
             expected: vec![0.0; n_tasks],
             overdue_at: vec![f64::INFINITY; n_tasks],
@@ -170,6 +173,7 @@ impl Rounds {
             progress,
             cpu: None,
             n_questions: 0,
+            asked,
             open: None,
             pending: BTreeSet::new(),
             patient_until: 0.0,

@@ -12,9 +12,11 @@
 
 mod bounds;
 mod room;
+mod rows;
 
 pub(super) use self::room::Room;
 use self::room::{copied, filled};
+pub(super) use self::rows::Row;
 use super::progress::{Phase, Progress};
 use super::question::first_slot;
 use super::setting::{Setting, Way, hop_seconds};
@@ -515,7 +517,7 @@ impl Marks {
 }
 
 /// By class of demands: the highest known power of the machines that fit and are there.
-fn best_powers(setting: &Setting, progress: &Progress) -> Vec<f64> {
+pub(super) fn best_powers(setting: &Setting, progress: &Progress) -> Vec<f64> {
     let problem = setting.problem();
     let power = |&host: &u32| match progress.gone[host as usize] {
         true => 0.0,
@@ -528,7 +530,12 @@ fn best_powers(setting: &Setting, progress: &Progress) -> Vec<f64> {
 
 /// The time of a task on the best machine that fits and is there; nominally on the best of all if there
 /// is none.
-fn shortest_of(setting: &Setting, progress: &Progress, powers: &[f64], task: u32) -> f64 {
+pub(super) fn shortest_of(
+    setting: &Setting,
+    progress: &Progress,
+    powers: &[f64],
+    task: u32,
+) -> f64 {
     let problem = setting.problem();
     let class = problem.demand_class(task);
     let power = powers[class as usize];

@@ -1,6 +1,7 @@
 //! Planning again what has not started, and moving it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::engine::{Command, Rounds};
 use super::machine::Machine;
@@ -56,12 +57,21 @@ impl Rounds {
                 continue;
             }
             self.n_questions += 1;
+            match Arc::get_mut(&mut self.asked) {
+                Some(asked) => asked.copy(&self.progress),
+                None => self.asked = Arc::new(self.progress.clone()),
+            }
             let question = Question {
                 number: self.n_questions,
                 movable,
                 narrower,
                 restarts,
-                progress: self.progress.clone(),
+                // A machine that has vanished finishes nothing: any plan is better.
+                gain_least: match is_of_many || self.progress.gone[host as usize] {
+                    true => None,
+                    false => self.policy.gain_least,
+                },
+                progress: self.asked.clone(),
             };
             self.open = Some(Open {
                 number: question.number,

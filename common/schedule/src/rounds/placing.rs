@@ -1,14 +1,27 @@
 //! The choice of a place for a cluster: Algorithm 3 in the middle of an execution.
 //!
-//! Each place has a least cost that is cheap to work out. The promising ones come first, and as soon as no place that is
-//! left can be better than the best one tried, the others are not looked at.
+//! Each place has a least cost that is cheap to work out. The best promise is tried first, and of the others only those
+//! that can be better than the best one tried.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::ops::Range;
 
-use super::estimates::Estimates;
+use super::estimates::{Estimates, Row};
 use crate::order::{TOLERANCE, less};
+
+/// The memory of choices, which a plan makes several of, one after the other.
+#[derive(Default)]
+pub(super) struct Memory {
+    row: Row,
+    /// The machines of the places.
+    hosts: Vec<u32>,
+    /// By machine: when the first task has its data there, the seconds of the path, and the longest
+    /// way after it.
+    data: Vec<f64>,
+    path: Vec<f64>,
+    after: Vec<f64>,
+    promises: Vec<Promise>,
+    tried: Vec<(usize, f64, f64)>,
+}
 
 /// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
 /// the one on which the last task ends first (A7), then the one of the lowest number.
@@ -16,37 +29,76 @@ pub(super) fn best_place(
     estimates: &mut Estimates<'_>,
     cluster: &[u32],
     places: &[(u32, u32)],
+    memory: &mut Memory,
 ) -> Option<(u32, u32)> {
     let (&head, &last) = (cluster.first()?, cluster.last()?);
     let targets = Targets::new(estimates, last);
     estimates.settle(targets.until);
-    let mut promises = Promises::new(estimates, cluster, &targets, places);
     let floor = targets.floor(estimates, cluster);
-    let mut judged = Judged::new(floor.unwrap_or(0.0));
-    while let Some(promise) = promises.next(estimates, judged.limit) {
-        let (host, slot) = places[promise.number];
-        if judged.is_beaten(promise.end) {
-            continue;
-        }
-        if floor.is_some() {
-            let end = promise.start + estimates.progress.duration(estimates.setting, head, host);
-            let (place, limit) = ((head, host, slot), judged.limit);
-            let way = |succ| targets.way(estimates, succ);
-            if estimates.delays_beyond(place, end, targets.until, limit, way) {
-                continue;
+    memory.promise(estimates, cluster, &targets, places, floor.unwrap_or(0.0));
+    let mut judged = Judged::new(floor, std::mem::take(&mut memory.tried));
+    let mut promises = std::mem::take(&mut memory.promises);
+    let nearest = promises.iter().enumerate();
+    let nearest = nearest.min_by(|(_, one), (_, other)| one.order(other));
+    let nearest = nearest.map(|(place, _)| place);
+    let mut next = nearest.map(|place| promises.swap_remove(place));
+    let mut is_sorted = false;
+    while let Some(promise) = next {
+        if promise.least <= judged.limit && !judged.is_beaten(promise.end) {
+            let (host, slot) = places[promise.number];
+            if let Some((time, eft)) = judged_place(
+                estimates,
+                cluster,
+                (head, host, slot),
+                &targets,
+                &promise,
+                &judged,
+            ) {
+                judged.add(promise.number, time, eft);
             }
         }
-        let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
-        if least > judged.limit {
-            continue;
+        if !is_sorted {
+            // The best promise is tried first, and most of the others cannot be better than that.
+            promises.retain(|other| other.least <= judged.limit && !judged.is_beaten(other.end));
+            promises.sort_unstable_by(|one, other| other.order(one));
+            is_sorted = true;
         }
-        estimates.try_on(cluster, host, slot, targets.until);
-        let eft = estimates.eft(last);
-        let time = targets.start(estimates).unwrap_or(eft);
-        estimates.take_back(cluster);
-        judged.add(promise.number, time, eft);
+        next = promises.pop();
     }
-    judged.best().map(|number| places[number])
+    let best = judged.best().map(|number| places[number]);
+    memory.promises = promises;
+    memory.tried = judged.places;
+    best
+}
+
+/// Tries a place: the start of the successor with its way, and the end of the last task. None if the place is known
+/// to be worse than one that was tried.
+fn judged_place(
+    estimates: &mut Estimates<'_>,
+    cluster: &[u32],
+    (head, host, slot): (u32, u32, u32),
+    targets: &Targets,
+    promise: &Promise,
+    judged: &Judged,
+) -> Option<(f64, f64)> {
+    if judged.has_floor {
+        let end = promise.start + estimates.progress.duration(estimates.setting, head, host);
+        let (place, limit) = ((head, host, slot), judged.limit);
+        let way = |succ| targets.way(estimates, succ);
+        if estimates.delays_beyond(place, end, targets.until, limit, way) {
+            return None;
+        }
+    }
+    let least = estimates.end_at_least(cluster, host, promise.start) + promise.after;
+    if least > judged.limit {
+        return None;
+    }
+    let last = cluster.last().copied().unwrap_or(head);
+    estimates.try_on(cluster, host, slot, targets.until);
+    let eft = estimates.eft(last);
+    let time = targets.start(estimates).unwrap_or(eft);
+    estimates.take_back(cluster);
+    Some((time, eft))
 }
 
 /// The times of places that were tried.
@@ -55,18 +107,21 @@ struct Judged {
     places: Vec<(usize, f64, f64)>,
     /// No place of which the successor starts later can be the best.
     limit: f64,
-    /// The successor starts no sooner, whatever the place.
+    /// The successor starts no sooner, whatever the place; 0 if nothing is known.
     floor: f64,
+    has_floor: bool,
     /// Of places that let the successor start no later than that, the least end of the last task.
     end: f64,
 }
 
 impl Judged {
-    fn new(floor: f64) -> Judged {
+    fn new(floor: Option<f64>, mut places: Vec<(usize, f64, f64)>) -> Judged {
+        places.clear();
         Judged {
-            places: Vec::new(),
+            places,
             limit: f64::INFINITY,
-            floor,
+            has_floor: floor.is_some(),
+            floor: floor.unwrap_or(0.0),
             end: f64::INFINITY,
         }
     }
@@ -86,9 +141,9 @@ impl Judged {
     }
 
     /// The choice of asking one place after the other.
-    fn best(mut self) -> Option<usize> {
+    fn best(&mut self) -> Option<usize> {
         self.places.sort_unstable_by_key(|&(number, ..)| number);
-        let best = self.places.into_iter().reduce(|best, other| {
+        let best = self.places.iter().copied().reduce(|best, other| {
             let is_sooner = less(other.1, best.1);
             let is_even = !less(best.1, other.1);
             match is_sooner || (is_even && less(other.2, best.2)) {
@@ -110,6 +165,8 @@ fn margin(time: f64) -> f64 {
 struct Promise {
     /// The path without gaps, and the time after it.
     least: f64,
+    /// The same, and no less than what holds of all places.
+    from_floor: f64,
     /// The number of the place.
     number: usize,
     /// The time at which the first task starts.
@@ -120,109 +177,60 @@ struct Promise {
     after: f64,
 }
 
-/// The places of a machine.
-struct Machine {
-    /// The least cost if the first task starts at this moment.
-    least: f64,
-    numbers: Range<usize>,
-    path: f64,
-    after: f64,
-}
-
-/// All places, the one of the least cost first. Those of a machine are looked at only when its path alone, from this
-/// moment on, costs no more than the next place.
-struct Promises<'a> {
-    head: u32,
-    places: &'a [(u32, u32)],
-    /// Machines that were not looked at, the one of the least cost last.
-    machines: Vec<Machine>,
-    /// The places of the others.
-    promises: BinaryHeap<Promise>,
-}
-
-impl<'a> Promises<'a> {
-    fn new(
+impl Memory {
+    /// The promises of all places.
+    fn promise(
+        &mut self,
         estimates: &Estimates<'_>,
         cluster: &[u32],
         targets: &Targets,
-        places: &'a [(u32, u32)],
-    ) -> Promises<'a> {
+        places: &[(u32, u32)],
+        floor: f64,
+    ) {
         let (setting, progress) = (estimates.setting, estimates.progress);
-        let mut machines = Vec::new();
-        let mut first = 0;
-        for of_machine in places.chunk_by(|one, other| one.0 == other.0) {
-            let host = of_machine[0].0;
-            let durations = cluster.iter();
-            let durations = durations.map(|&task| progress.duration(setting, task, host));
-            let path: f64 = durations.sum();
-            let after = targets.after(estimates, host);
-            let numbers = first..first + of_machine.len();
-            first = numbers.end;
-            machines.push(Machine {
-                least: progress.now + (path + after),
-                numbers,
-                path,
+        let (hosts, head) = (&mut self.hosts, cluster[0]);
+        hosts.clear();
+        hosts.extend(places.iter().map(|&(host, _)| host));
+        hosts.dedup();
+        estimates.data_of_first(head, hosts, &mut self.row, &mut self.data);
+        targets.after(estimates, hosts, &mut self.row, &mut self.after);
+        self.path.clear();
+        self.path.resize(hosts.len(), 0.0);
+        for &task in cluster {
+            for (path, &host) in self.path.iter_mut().zip(&*hosts) {
+                *path += progress.duration(setting, task, host);
+            }
+        }
+        self.promises.clear();
+        let mut machine = 0;
+        for (number, &(host, slot)) in places.iter().enumerate() {
+            if hosts[machine] != host {
+                machine += 1;
+            }
+            let (path, after) = (self.path[machine], self.after[machine]);
+            let start = estimates.start_of_first(head, host, slot, self.data[machine]);
+            let least = start + (path + after);
+            self.promises.push(Promise {
+                least,
+                from_floor: least.max(floor),
+                number,
+                start,
+                end: start + path,
                 after,
             });
         }
-        machines.sort_unstable_by(|one, other| other.least.total_cmp(&one.least));
-        Promises {
-            head: cluster[0],
-            places,
-            machines,
-            promises: BinaryHeap::new(),
-        }
-    }
-
-    /// The next place, if any is left that costs no more than a limit.
-    fn next(&mut self, estimates: &Estimates<'_>, limit: f64) -> Option<Promise> {
-        loop {
-            let least = self
-                .promises
-                .peek()
-                .map_or(f64::INFINITY, |next| next.least);
-            let is_nearer = |machine: &mut Machine| machine.least <= least.min(limit);
-            let Some(machine) = self.machines.pop_if(is_nearer) else {
-                return self.promises.pop().filter(|next| next.least <= limit);
-            };
-            let host = self.places[machine.numbers.start].0;
-            let data = estimates.data_of_first(self.head, host);
-            for number in machine.numbers {
-                let slot = self.places[number].1;
-                let start = estimates.start_of_first(self.head, host, slot, data);
-                self.promises.push(Promise {
-                    least: start + (machine.path + machine.after),
-                    number,
-                    start,
-                    end: start + machine.path,
-                    after: machine.after,
-                });
-            }
-        }
     }
 }
 
-/// The larger one is the one of the lower cost, as a heap wants it, or of the lower number.
-impl Ord for Promise {
-    fn cmp(&self, other: &Promise) -> Ordering {
-        let least = other.least.total_cmp(&self.least);
-        least.then(other.number.cmp(&self.number))
+impl Promise {
+    /// The best promise first: of several that let the successor start as soon as it can, the one of which the
+    /// last task ends first.
+    fn order(&self, other: &Promise) -> Ordering {
+        let least = self.from_floor.total_cmp(&other.from_floor);
+        let end = least.then(self.end.total_cmp(&other.end));
+        end.then(self.number.cmp(&other.number))
     }
 }
-
-impl PartialOrd for Promise {
-    fn partial_cmp(&self, other: &Promise) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Promise {
-    fn eq(&self, other: &Promise) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Promise {}
 
 /// The successors of a cluster, whose start says how good a place is.
 struct Targets {
@@ -243,13 +251,17 @@ impl Targets {
         Targets { tasks, until }
     }
 
-    /// The longest way from the end of the cluster on a machine to the end of the process, at least.
-    fn after(&self, estimates: &Estimates<'_>, host: u32) -> f64 {
-        let ways = self.tasks.iter().map(|&(succ, edge)| {
+    /// By machine: the longest way from the end of the cluster there to the end of the process, at least.
+    fn after(&self, estimates: &Estimates<'_>, hosts: &[u32], row: &mut Row, after: &mut Vec<f64>) {
+        after.clear();
+        after.resize(hosts.len(), 0.0);
+        for &(succ, edge) in &self.tasks {
             let priority = estimates.setting.priority[succ as usize];
-            priority + estimates.message(edge, host, estimates.host[succ as usize])
-        });
-        ways.fold(0.0, f64::max)
+            let to = estimates.host[succ as usize];
+            estimates.messages_to(edge, to, hosts, row, |place, seconds| {
+                after[place] = after[place].max(priority + seconds);
+            });
+        }
     }
 
     /// The latest start of a successor, with its way to the end; none if there is no successor.

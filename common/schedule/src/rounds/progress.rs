@@ -55,6 +55,30 @@ impl Progress {
         }
     }
 
+    /// Becomes the same as others, in the memory that it has.
+    pub(super) fn copy(&mut self, other: &Progress) {
+        let Progress {
+            now,
+            phase,
+            host,
+            slot,
+            since,
+            factor,
+            links,
+            gone,
+            controllers,
+        } = other;
+        self.now = *now;
+        self.phase.clone_from(phase);
+        self.host.clone_from(host);
+        self.slot.clone_from(slot);
+        self.since.clone_from(since);
+        self.factor.clone_from(factor);
+        self.links.clone_from(links);
+        self.gone.clone_from(gone);
+        self.controllers.clone_from(controllers);
+    }
+
     /// True if a task has not started.
     #[inline]
     pub fn is_waiting(&self, task: u32) -> bool {

@@ -4,8 +4,12 @@
 //! are (rules A11 to A13 of the digest). It differs from [`crate::Pch`] in what [`Estimates`] says
 //! of time; the rules of choice are the same.
 
+use std::sync::Arc;
+
+use super::candidates::Candidates;
 use super::estimates::{Estimates, NONE, Room};
-use super::placing::best_place;
+use super::least::Least;
+use super::placing::{Memory, best_place};
 use super::progress::{Phase, Progress};
 use super::setting::{Messages, Setting};
 use crate::controllers::{Bounds, Tree, places};
@@ -23,8 +27,11 @@ pub struct Question {
     pub narrower: Option<Narrower>,
     /// Tasks that run and may be stopped to start again elsewhere, if there are any.
     pub restarts: Option<Restart>,
+    /// The least part of the makespan that a plan has to save, if it has to save any. Where none can, the
+    /// answer moves nothing.
+    pub gain_least: Option<f64>,
     /// The facts: tasks that have started, the places of all others, and the known powers of the machines.
-    pub progress: Progress,
+    pub progress: Arc<Progress>,
 }
 
 /// A plan that moves fewer tasks, and is taken unless moving all of them saves more. What is known of
@@ -68,6 +75,22 @@ pub struct Answer {
     pub after: f64,
 }
 
+/// Answers questions, and keeps the memory that it needs for the next one.
+#[derive(Default)]
+pub struct Planner {
+    room: Room,
+    candidates: Candidates,
+    choices: Memory,
+    least: Least,
+}
+
+impl Planner {
+    /// Plans as [`Question::answer`] does.
+    pub fn answer(&mut self, question: &Question, setting: &Setting) -> Answer {
+        question.answer_by(self, setting)
+    }
+}
+
 impl Question {
     /// Plans. O(k s (n + e)) at worst for k clusters and s slots; in practice a candidate visits only
     /// what its change reaches, and most slots are passed over because the path alone would take too
@@ -77,19 +100,36 @@ impl Question {
     /// by enough than that one and than no plan. Where overdue tasks may be stopped, such a plan is
     /// made too, and is the answer if it is better by enough when these tasks run on for long.
     pub fn answer(&self, setting: &Setting) -> Answer {
-        let mut estimates = Estimates::new(setting, &self.progress, &[]);
-        let before = estimates.makespan();
-        let mut room = estimates.into_room();
-        let staying = self.wide_or_narrow(setting, &self.progress, before, &mut room);
+        Planner::default().answer(self, setting)
+    }
+
+    fn answer_by(&self, planner: &mut Planner, setting: &Setting) -> Answer {
+        let before = makespan(setting, &self.progress, &[], planner);
+        let most = self.gain_least.map(|least| (1.0 - least) * before);
         let Some(restarts) = &self.restarts else {
-            return staying;
+            return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
         };
-        let staying_after = self.overdue_makespan(setting, Some(&staying), &mut room);
-        let before = self.overdue_makespan(setting, None, &mut room);
-        let restarting = self.with_restarts(setting, restarts.alone, before, &mut room);
-        let to_beat = before.min(staying_after);
-        let is_better = less(restarting.after, (1.0 - restarts.gain_least) * to_beat);
-        match is_better && restarting.stranded.is_empty() {
+        let overdue_before = self.overdue_makespan(setting, None, planner);
+        let restarted = self.restarted(restarts);
+        let share = 1.0 - restarts.gain_least;
+        let movable = match restarts.alone {
+            true => self.with_stopped(setting, &restarted, &[]),
+            false => self.with_stopped(setting, &restarted, &self.movable),
+        };
+        let least = planner.least.makespan(setting, &restarted, &movable);
+        if least >= share * overdue_before {
+            // Stopping anything saves too little.
+            return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
+        }
+        let staying = self.wide_or_narrow(setting, &self.progress, (before, None), planner);
+        let staying_after = self.overdue_makespan(setting, Some(&staying), planner);
+        let most = share * overdue_before.min(staying_after);
+        let bounds = (overdue_before, Some(most));
+        let restarting = match restarts.alone {
+            true => self.plan(setting, &restarted, &[], overdue_before, planner),
+            false => self.wide_or_narrow(setting, &restarted, bounds, planner),
+        };
+        match less(restarting.after, most) && restarting.stranded.is_empty() {
             true => restarting,
             false => staying,
         }
@@ -103,48 +143,102 @@ impl Question {
         }
     }
 
-    /// The plan for all tasks that may move, or that for fewer of them.
+    /// The plan for all tasks that may move, or that for fewer of them; none is made that cannot be the answer. Where
+    /// there is a time that a plan has to come below, and none can, everything stays.
     fn wide_or_narrow(
         &self,
         setting: &Setting,
         progress: &Progress,
-        before: f64,
-        room: &mut Room,
+        (before, most): (f64, Option<f64>),
+        planner: &mut Planner,
     ) -> Answer {
-        let wider = self.plan(setting, progress, &self.movable, before, room);
-        let Some(narrower) = &self.narrower else {
-            return wider;
+        if most.is_none() && self.narrower.is_none() {
+            return self.plan(setting, progress, &self.movable, before, planner);
+        }
+        let least_of = |planner: &mut Planner, movable: &[u32]| {
+            let movable = self.with_stopped(setting, progress, movable);
+            planner.least.makespan(setting, progress, &movable)
         };
-        let narrow = self.plan(setting, progress, &narrower.movable, before, room);
+        let least = least_of(planner, &self.movable);
+        if most.is_some_and(|most| least >= most) {
+            return self.as_it_is(progress, before);
+        }
+        let Some(narrower) = &self.narrower else {
+            let below = most.unwrap_or(f64::INFINITY);
+            let plan = self.plan_below(setting, progress, &self.movable, (before, below), planner);
+            return plan.unwrap_or_else(|| self.as_it_is(progress, before));
+        };
+        let share = 1.0 - narrower.gain_least;
+        let below = share * before;
+        let wider = match least < below {
+            true => self.plan_below(setting, progress, &self.movable, (before, below), planner),
+            false => None,
+        };
+        let wider = wider.filter(|wider| less(wider.after, below));
+        let least = least_of(planner, &narrower.movable);
+        let below = match &wider {
+            Some(wider) if less(wider.after, share * before.min(least)) => 0.0,
+            Some(_) => f64::INFINITY,
+            None => most.unwrap_or(f64::INFINITY),
+        };
+        let narrow = match below.is_infinite() || least < below {
+            true => {
+                let bounds = (before, below);
+                self.plan_below(setting, progress, &narrower.movable, bounds, planner)
+            }
+            false => None,
+        };
+        let Some(narrow) = narrow else {
+            return wider.unwrap_or_else(|| self.as_it_is(progress, before));
+        };
         let to_beat = before.min(narrow.after);
-        match less(wider.after, (1.0 - narrower.gain_least) * to_beat) {
-            true => wider,
-            false => narrow,
+        let wider = wider.filter(|wider| less(wider.after, share * to_beat));
+        wider.unwrap_or(narrow)
+    }
+
+    /// The answer that moves nothing.
+    fn as_it_is(&self, progress: &Progress, before: f64) -> Answer {
+        Answer {
+            number: self.number,
+            clusters: Vec::new(),
+            stranded: Vec::new(),
+            controllers: progress.controllers.clone(),
+            before,
+            after: before,
         }
     }
 
-    /// Plans with the tasks that may be stopped as if they had not started, on other machines.
-    fn with_restarts(
-        &self,
-        setting: &Setting,
-        alone: bool,
-        before: f64,
-        room: &mut Room,
-    ) -> Answer {
-        let mut progress = self.progress.clone();
-        for &(task, _) in self.stoppable() {
+    /// The facts with the tasks that may be stopped as if they had not started.
+    fn restarted(&self, restarts: &Restart) -> Progress {
+        let mut progress = Progress::clone(&self.progress);
+        for &(task, _) in &restarts.stoppable {
             progress.phase[task as usize] = Phase::Waiting;
         }
-        match alone {
-            true => self.plan(setting, &progress, &[], before, room),
-            false => self.wide_or_narrow(setting, &progress, before, room),
+        progress
+    }
+
+    /// These tasks with those that may be stopped, as far as they do not run in this progress, in order.
+    fn with_stopped(&self, setting: &Setting, progress: &Progress, movable: &[u32]) -> Vec<u32> {
+        let stoppable = self.stoppable().iter().map(|&(task, _)| task);
+        let stopped = stoppable.filter(|&task| progress.is_waiting(task));
+        let n_movable = movable.len();
+        let mut movable = movable.to_vec();
+        movable.extend(stopped);
+        if movable.len() > n_movable {
+            movable.sort_unstable_by_key(|&task| setting.rank(task));
         }
+        movable
     }
 
     /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
     /// long as is believed.
-    fn overdue_makespan(&self, setting: &Setting, answer: Option<&Answer>, room: &mut Room) -> f64 {
-        let mut progress = self.progress.clone();
+    fn overdue_makespan(
+        &self,
+        setting: &Setting,
+        answer: Option<&Answer>,
+        planner: &mut Planner,
+    ) -> f64 {
+        let mut progress = Progress::clone(&self.progress);
         if let Some(answer) = answer {
             for (task, host, slot) in answer.moves(setting) {
                 let place = task as usize;
@@ -155,11 +249,7 @@ impl Question {
             }
             progress.controllers.clone_from(&answer.controllers);
         }
-        let taken = std::mem::take(room);
-        let mut estimates = Estimates::within(taken, setting, &progress, &[], self.stoppable());
-        let makespan = estimates.makespan();
-        *room = estimates.into_room();
-        makespan
+        makespan(setting, &progress, self.stoppable(), planner)
     }
 
     /// Plans these tasks, which may move, and those that may be stopped if they do not run in this
@@ -170,20 +260,33 @@ impl Question {
         progress: &Progress,
         movable: &[u32],
         before: f64,
-        room: &mut Room,
+        planner: &mut Planner,
     ) -> Answer {
-        let stoppable = self.stoppable().iter().map(|&(task, _)| task);
-        let stopped: Vec<u32> = stoppable
-            .filter(|&task| progress.is_waiting(task))
-            .collect();
-        let mut movable = [movable, &stopped].concat();
-        if !stopped.is_empty() {
-            movable.sort_unstable_by_key(|&task| setting.rank(task));
-        }
+        let bounds = (before, f64::INFINITY);
+        let plan = self.plan_below(setting, progress, movable, bounds, planner);
+        plan.expect("no time is beyond infinity")
+    }
+
+    /// Plans as long as the process can end before a time. Unless that is infinity, the bound of the planner is
+    /// that of the same tasks.
+    fn plan_below(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        movable: &[u32],
+        (before, below): (f64, f64),
+        planner: &mut Planner,
+    ) -> Option<Answer> {
+        let movable = self.with_stopped(setting, progress, movable);
+        let Planner {
+            room,
+            candidates,
+            choices,
+            least,
+        } = planner;
         let taken = std::mem::take(room);
         let mut estimates = Estimates::within(taken, setting, progress, &movable, &[]);
-        let mut candidates = Candidates::new(setting, progress);
-        candidates.leaves = self.stoppable();
+        candidates.begin(progress, self.stoppable());
         let mut answer = Answer {
             number: self.number,
             clusters: Vec::new(),
@@ -192,21 +295,28 @@ impl Question {
             before,
             after: before,
         };
-        let mut stranded = vec![false; setting.order.len()];
         for &head in &movable {
-            if estimates.host[head as usize] != NONE || stranded[head as usize] {
+            if estimates.host[head as usize] != NONE {
                 continue;
             }
-            let (tasks, hosts) = candidates.next_cluster(&mut estimates, &stranded, head);
-            candidates.collect(&estimates, &tasks, &hosts);
-            match best_place(&mut estimates, &tasks, &candidates.places) {
+            let tasks = candidates.next_cluster(&mut estimates, head);
+            match best_place(&mut estimates, &tasks, &candidates.places, choices) {
                 Some((host, slot)) => {
                     estimates.place(&tasks, host, slot);
-                    candidates.touched[host as usize] = true;
+                    if below.is_finite() && setting.traffic().is_none() {
+                        // What is before it in the order is placed, so that it starts no sooner. Controllers
+                        // are placed at the end, and could let it.
+                        estimates.settle(setting.rank(head));
+                        if estimates.est(head) + least.way(head) >= below {
+                            *room = estimates.into_room();
+                            return None;
+                        }
+                    }
+                    candidates.touch(host);
                     answer.clusters.push(Cluster { tasks, host, slot });
                 }
                 None => {
-                    stranded[head as usize] = true;
+                    candidates.strand(head);
                     answer.stranded.push(head);
                 }
             }
@@ -221,12 +331,28 @@ impl Question {
             let bounds = bounds(progress, tree);
             let problem = setting.problem();
             answer.controllers = places(problem, tree, *placing, traffic, host, &bounds);
-            estimates.with_controllers(&answer.controllers);
+            if answer.controllers != progress.controllers {
+                estimates.with_controllers(&answer.controllers);
+            }
         }
         answer.after = estimates.makespan();
         *room = estimates.into_room();
-        answer
+        Some(answer)
     }
+}
+
+/// The makespan with everything where it is, where tasks that run end at these times at the soonest.
+fn makespan(
+    setting: &Setting,
+    progress: &Progress,
+    overdue: &[(u32, f64)],
+    planner: &mut Planner,
+) -> f64 {
+    let taken = std::mem::take(&mut planner.room);
+    let mut estimates = Estimates::within(taken, setting, progress, &[], overdue);
+    let makespan = estimates.makespan();
+    planner.room = estimates.into_room();
+    makespan
 }
 
 /// Controllers stay with tasks below them that have started, as long as their machine is there.
@@ -281,133 +407,4 @@ impl Answer {
 pub(super) fn first_slot(setting: &Setting, task: u32, host: u32, slot: u32) -> u32 {
     let slots = setting.problem().hosts()[host as usize].slots;
     slot.min(slots.saturating_sub(setting.problem().dag().cores(task)))
-}
-
-/// The slots to try for a cluster. Among equal machines that nothing was ever placed on only the
-/// first one is tried, and so with the empty slots of a machine: ties would go to it anyway.
-struct Candidates<'a> {
-    setting: &'a Setting,
-    progress: &'a Progress,
-    /// True if a machine has or had anything, or is known to be slower or faster than nominal.
-    touched: Vec<bool>,
-    places: Vec<(u32, u32)>,
-    /// Tasks that run, and start again on other machines only.
-    leaves: &'a [(u32, f64)],
-    /// By machine: the cluster, counted from 1, for which one like it was tried.
-    tried_for: Vec<u32>,
-    n_clusters: u32,
-}
-
-impl<'a> Candidates<'a> {
-    fn new(setting: &'a Setting, progress: &'a Progress) -> Candidates<'a> {
-        let is_other = |factor: f64| factor.to_bits() != 1f64.to_bits();
-        let factors = progress.factor.iter().zip(&progress.links);
-        let mut touched: Vec<bool> = factors
-            .map(|(&power, &links)| is_other(power) || is_other(links))
-            .collect();
-        for &host in progress.host.iter().chain(&progress.controllers) {
-            touched[host as usize] = true;
-        }
-        Candidates {
-            setting,
-            progress,
-            tried_for: vec![0; touched.len()],
-            touched,
-            places: Vec::new(),
-            leaves: &[],
-            n_clusters: 0,
-        }
-    }
-
-    /// Algorithm 2: the path from a task on, and the machines that fit all of it, ascending.
-    fn next_cluster(
-        &self,
-        estimates: &mut Estimates<'_>,
-        stranded: &[bool],
-        head: u32,
-    ) -> (Vec<u32>, Vec<u32>) {
-        let problem = self.setting.problem();
-        let mut cluster = vec![head];
-        let mut classes = vec![problem.demand_class(head)];
-        let mut hosts = self.usable(classes[0]);
-        if self.leaves.iter().any(|&(task, _)| task == head) {
-            let here = self.progress.host[head as usize];
-            hosts.retain(|&host| host != here);
-        }
-        let mut last = head;
-        loop {
-            let successors = problem.dag().successors(last).map(|(succ, _)| succ);
-            let open = successors.filter(|&succ| {
-                let is_open = estimates.host[succ as usize] == NONE;
-                is_open && !stranded[succ as usize]
-            });
-            let mut open: Vec<u32> = open.collect();
-            open.sort_unstable_by_key(|&succ| self.setting.rank[succ as usize]);
-            if let Some(&succ) = open.last() {
-                estimates.settle(self.setting.rank(succ));
-            }
-            let mut best: Option<(f64, u32)> = None;
-            for succ in open {
-                let weight = self.setting.priority[succ as usize] + estimates.est(succ);
-                if best.is_none_or(|(most, _)| less(most, weight)) {
-                    let class = problem.demand_class(succ);
-                    let fits = |host: &u32| problem.fitting(class).binary_search(host).is_ok();
-                    if classes.contains(&class) || hosts.iter().any(fits) {
-                        best = Some((weight, succ));
-                    }
-                }
-            }
-            let Some((_, succ)) = best else {
-                return (cluster, hosts);
-            };
-            let class = problem.demand_class(succ);
-            if !classes.contains(&class) {
-                classes.push(class);
-                hosts.retain(|host| problem.fitting(class).binary_search(host).is_ok());
-            }
-            cluster.push(succ);
-            last = succ;
-        }
-    }
-
-    /// The machines that fit a class of demands and are there, with some power.
-    fn usable(&self, class: u32) -> Vec<u32> {
-        let fitting = self.setting.problem().fitting(class).iter().copied();
-        let usable = |host: &u32| {
-            !self.progress.gone[*host as usize] && self.progress.factor[*host as usize] > 0.0
-        };
-        fitting.filter(usable).collect()
-    }
-
-    fn collect(&mut self, estimates: &Estimates<'_>, cluster: &[u32], hosts: &[u32]) {
-        let problem = self.setting.problem();
-        let cores = cluster.iter().map(|&task| problem.dag().cores(task));
-        let (most, only_gates) = cores.fold((0, true), |(most, only), cores| {
-            (cores.max(most), only && cores == 0)
-        });
-        self.n_clusters += 1;
-        self.places.clear();
-        for &host in hosts {
-            if !self.touched[host as usize] {
-                let tried_for = &mut self.tried_for[self.setting.like[host as usize] as usize];
-                if std::mem::replace(tried_for, self.n_clusters) == self.n_clusters {
-                    continue;
-                }
-            }
-            let mut empty_seen: Option<f64> = None;
-            for slot in 0..problem.hosts()[host as usize].slots {
-                if most <= 1 && estimates.is_empty(host, slot) {
-                    let free = estimates.free(host, slot);
-                    if empty_seen.is_some_and(|seen| seen.to_bits() == free.to_bits()) {
-                        continue;
-                    }
-                    empty_seen = Some(free);
-                }
-                self.places.push((host, slot));
-                if only_gates {
-                    break;
-                }
-            }
-        }
-    }
 }

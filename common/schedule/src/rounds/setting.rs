@@ -44,6 +44,10 @@ pub struct Setting {
     /// By machine: the lowest one that is like it.
     pub(super) like: Vec<u32>,
     pub(super) virtual_link: VirtualLink,
+    /// By group: the best ways out of a machine of it.
+    pub(super) links_out: Vec<VirtualLink>,
+    /// True if each machine has one slot.
+    pub(super) runs_in_turn: bool,
     /// By task: its time on the best machine.
     pub(super) shortest: Vec<f64>,
     /// The mean weight of an activity on the machine of the first plan (rule A16).
@@ -117,6 +121,8 @@ impl Setting {
             gates: dag.tasks().filter(|&task| dag.is_gate(task)).collect(),
             like: alike(&problem),
             virtual_link: link,
+            links_out: VirtualLink::out_of_groups(&problem),
+            runs_in_turn: problem.hosts().iter().all(|host| host.slots == 1),
             problem,
             messages,
             plan,

@@ -329,7 +329,8 @@ proptest! {
             movable: movable.to_vec(),
             narrower,
             restarts: None,
-            progress: progress.clone(),
+            gain_least: None,
+            progress: Arc::new(progress.clone()),
         };
         let own = of(progress.host[setting.order[0] as usize]);
         let gain_least = f64::from(percents) / 100.0;
@@ -352,10 +353,11 @@ proptest! {
             movable: setting.order.clone(),
             narrower: None,
             restarts: None,
-            progress: rounds.progress().clone(),
+            gain_least: None,
+            progress: Arc::new(rounds.progress().clone()),
         };
         // Machines that were given nothing have no place in the past.
-        question.progress.since.fill(0.0);
+        Arc::make_mut(&mut question.progress).since.fill(0.0);
         let answer = question.answer(&setting);
         prop_assert_eq!(answer.clusters, run.clusters);
         prop_assert_eq!(answer.after, run.schedule.makespan());

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use schedule::rounds::{Command, Observation, Policy, Rounds, Setting};
+use schedule::rounds::{Command, Observation, Planner, Policy, Rounds, Setting};
 
 use super::machines::{Machines, Next};
 use super::{Conditions, Event, Execution, Failure, Verdict, Why};
@@ -19,6 +19,7 @@ pub(super) fn run(
         rounds: Rounds::new(setting.clone(), *policy)?,
         machines: Machines::new(setting, *conditions),
         setting,
+        planner: Planner::default(),
         now: 0.0,
         wake_at: f64::INFINITY,
         events: Vec::new(),
@@ -41,6 +42,7 @@ pub(super) fn run(
 struct Executor<'a> {
     setting: &'a Setting,
     rounds: Rounds,
+    planner: Planner,
     machines: Machines<'a>,
     now: f64,
     wake_at: f64,
@@ -172,7 +174,9 @@ impl Executor<'_> {
                 Vec::new()
             }
             Command::Plan(question) => {
-                let answer = question.answer(self.setting);
+                let answer = self.planner.answer(&question, self.setting);
+                // The rounds use its memory again.
+                drop(question);
                 self.rounds.step(now, Observation::Planned(answer))
             }
             Command::Replanned { host, answer, kept } => {

@@ -19,6 +19,8 @@ pub(super) struct Machines<'a> {
     pub(super) n_ended: usize,
     /// Gates whose predecessors have ended, with the time when all data is there.
     gates: Vec<(f64, u32)>,
+    /// By slot of the machine that is looked at: true if a task runs there or is to.
+    taken: Vec<bool>,
 }
 
 struct HostState {
@@ -76,6 +78,7 @@ impl<'a> Machines<'a> {
             ran: vec![nowhere; dag.n_tasks()],
             n_ended: 0,
             gates: Vec::new(),
+            taken: Vec::new(),
         };
         for task in dag.tasks() {
             if dag.is_gate(task) && machines.waits_for[task as usize] == 0 {
@@ -308,12 +311,13 @@ impl<'a> Machines<'a> {
     }
 
     fn find_start(&mut self, host: u32, progress: &Progress) {
+        let mut taken = std::mem::take(&mut self.taken);
         let state = &self.hosts[host as usize];
         let problem = self.setting.problem();
         let ready = problem.ready(host);
         let mut best: Option<(f64, u32)> = None;
         // A slot runs its tasks in order: it is taken by the first one that wants it.
-        let mut taken = state.busy.clone();
+        taken.clone_from(&state.busy);
         for &task in state.queue.iter().rev() {
             let mut is_next = true;
             let mut free = 0.0f64;
@@ -331,6 +335,7 @@ impl<'a> Machines<'a> {
                 break;
             }
         }
+        self.taken = taken;
         let state = &mut self.hosts[host as usize];
         state.next_start = best;
         state.is_stale = false;

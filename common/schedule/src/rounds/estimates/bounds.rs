@@ -1,18 +1,33 @@
 //! Bounds of the times that a place gives, without a trial.
 
-use super::{Estimates, NONE, first_slot};
+use super::{Estimates, NONE, Row, first_slot};
 
 impl Estimates<'_> {
-    /// The time at which the first task of a cluster has its data on a machine: all that is before it
-    /// in the order is placed, so nothing of the cluster can change it.
-    pub(in crate::rounds) fn data_of_first(&self, task: u32, host: u32) -> f64 {
-        let since = self.since_on(task, host);
-        let preds = self.setting.problem().dag().predecessors(task);
-        let arrivals = preds.map(|(pred, edge)| {
-            let left = self.eft[pred as usize].max(since);
-            left + self.transfer(edge, self.host[pred as usize], host)
-        });
-        arrivals.fold(self.progress.now, f64::max)
+    /// By machine: the time at which the first task of a cluster has its data there. All that is before it in the
+    /// order is placed, so nothing of the cluster can change it.
+    pub(in crate::rounds) fn data_of_first(
+        &self,
+        task: u32,
+        hosts: &[u32],
+        row: &mut Row,
+        data: &mut Vec<f64>,
+    ) {
+        let now = self.progress.now;
+        data.clear();
+        data.resize(hosts.len(), now);
+        let here = self.progress.host[task as usize];
+        let since_here = self.progress.since[task as usize];
+        for (pred, edge) in self.setting.problem().dag().predecessors(task) {
+            let (from, made) = (self.host[pred as usize], self.eft[pred as usize]);
+            self.messages_from(edge, from, hosts, row, |place, seconds| {
+                let left = match (from == NONE, hosts[place] == here) {
+                    (true, _) => made,
+                    (false, true) => made.max(since_here),
+                    (false, false) => made.max(now),
+                };
+                data[place] = data[place].max(left + seconds);
+            });
+        }
     }
 
     /// The time at which it would start on a slot of that machine.

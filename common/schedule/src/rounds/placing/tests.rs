@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Targets, best_place, margin};
+use super::{Memory, Targets, best_place, margin};
 use crate::order::less;
 use crate::random::Random;
 use crate::rounds::estimates::{Estimates, NONE};
@@ -86,7 +86,7 @@ proptest! {
             let places = (0..hosts as u32).filter(fits);
             let places: Vec<(u32, u32)> =
                 places.flat_map(|host| (0..slots(host)).map(move |slot| (host, slot))).collect();
-            let chosen = best_place(&mut estimates, &cluster, &places);
+            let chosen = best_place(&mut estimates, &cluster, &places, &mut Memory::default());
             prop_assert_eq!(chosen, tried_place(&mut estimates, &cluster, &places));
             if let Some((host, slot)) = chosen {
                 estimates.place(&cluster, host, slot);
