@@ -31,6 +31,7 @@ mod grid_admin;
 mod history;
 mod home;
 mod init;
+mod input_copies;
 mod inputs;
 mod inspect;
 mod json;
