@@ -1,7 +1,6 @@
 //! Copies of input files are let go when their process has completed, and taken again from where the files are.
 
 use std::fs;
-use std::path::Path;
 
 use rustix::process::Signal;
 
@@ -27,8 +26,8 @@ fn copies_take_space(sandbox: &Sandbox) -> bool {
     is_copied
 }
 
-/// `first` sorts the input and is what the process gives; `copy` passes the second input on as it is; `second`
-/// waits for a gate and reads both, with a number. Each says its name in a log.
+/// `first` sorts the input and is what the process gives; `copy` passes the second input on as it is; `hold`
+/// waits for a gate; `second` reads both, with a number, which `hold` has too. Each says its name in a log.
 fn definition(sandbox: &Sandbox) -> String {
     let log = sandbox.path("log").display().to_string();
     let gate = sandbox.path("gate").display().to_string();
@@ -54,8 +53,10 @@ body:
       run: {{ shell: 'echo copy >> {log}; cat in.txt > out.txt' }}
       inputs: {{ in.txt: inputs.passed }}
       outputs: {{ out: out.txt }}
+    - activity: hold
+      run: {{ shell: 'echo hold >> {log}; while [ ! -e {gate} ]; do sleep 0.01; done; : ${{ inputs.n }}' }}
     - activity: second
-      run: {{ shell: 'echo second >> {log}; while [ ! -e {gate} ]; do sleep 0.01; done; tail -n ${{ inputs.n }} in.txt > out.txt; [ ! -e {gate}.fails ]' }}
+      run: {{ shell: 'echo second >> {log}; tail -n ${{ inputs.n }} in.txt > out.txt; [ ! -e {gate}.fails ]' }}
       inputs: {{ in.txt: inputs.data, out: copy.out }}
       outputs: {{ out: out.txt }}
 "
@@ -86,7 +87,7 @@ fn result(sandbox: &Sandbox, name: &str) -> String {
 
 fn run(sandbox: &Sandbox, file: &str) {
     sandbox.xav(&["run", file, "--state", "s"]).expect(0);
-    assert_eq!(ran(sandbox), ["first", "copy", "second"]);
+    assert_eq!(ran(sandbox), ["first", "copy", "hold", "second"]);
 }
 
 #[test]
@@ -101,11 +102,11 @@ fn a_copy_is_let_go_and_a_rerun_takes_it_again() {
     assert!(has(&sandbox, &large("passed")), "it is an output too");
     // Nothing runs, and nothing is copied.
     let same = sandbox.xav(&["rerun", "--state", "s"]).expect(0);
-    same.says("none of 3 runs; 3 stand");
+    same.says("none of 4 runs; 4 stand");
     // With another number it is read again, and let go again.
     let other = ["rerun", "--state", "s", "-i", "n=2"];
-    sandbox.xav(&other).expect(0).says("1 of 3 runs");
-    assert_eq!(ran(&sandbox), ["second"]);
+    sandbox.xav(&other).expect(0).says("2 of 4 run");
+    assert_eq!(ran(&sandbox), ["hold", "second"]);
     assert_eq!(result(&sandbox, "second.txt"), "data\ndata\n");
     assert!(!has(&sandbox, &large("data")));
     // Also where only --same-files names it, again and again.
@@ -138,7 +139,7 @@ fn a_file_that_has_changed_since_is_named_and_never_taken_for_what_it_was() {
     let data = sandbox.file("data.txt", large("edit"));
     let same = ["rerun", "--state", "s", "--same-files"];
     // Nothing runs, so nothing is read.
-    sandbox.xav(&same).expect(0).says("none of 3 runs");
+    sandbox.xav(&same).expect(0).says("none of 4 runs");
     let other = [&same[..], &["-i", "n=2"]].concat();
     for more in ["--quiet", "--dry-run"] {
         let refused = sandbox.xav(&[&other[..], &[more]].concat()).expect(2);
@@ -157,7 +158,7 @@ fn a_file_that_has_changed_since_is_named_and_never_taken_for_what_it_was() {
     // As it was, by another file with the same content.
     sandbox.file("data.txt", large("data"));
     sandbox.xav(&other).expect(0);
-    assert_eq!(ran(&sandbox), ["second"]);
+    assert_eq!(ran(&sandbox), ["hold", "second"]);
     // As it is now.
     sandbox.file("data.txt", large("edit"));
     sandbox.xav(&["rerun", "--state", "s"]).expect(0);
@@ -191,29 +192,37 @@ fn copies_of_files_that_are_edited_meanwhile_and_of_faulted_processes_stay() {
 }
 
 #[test]
-fn a_kill_between_any_two_deletions_leaves_what_goes_on() {
+fn an_input_that_the_store_lacks_is_taken_again_when_an_activity_reads_it() {
     let sandbox = Sandbox::new();
     if !copies_take_space(&sandbox) {
         return;
     }
     let file = definition(&sandbox);
     run(&sandbox, &file);
-    // The directory as a kill before the deletion has left it: a run that was killed while its last activity
-    // waited has all copies, and a completed one beside it lacks them.
-    fs::remove_file(sandbox.path("gate")).unwrap();
-    let waits = sandbox.start(&["rerun", "--state", "s", "-i", "n=2"]);
-    sandbox.wait_for_lines("log", 1);
-    waits.signal(Signal::KILL);
-    let _ = waits.end();
-    assert!(has(&sandbox, &large("data")));
-    let copy = blobs(&sandbox.path("s/am/blobs")).into_iter();
-    let mut copy = copy.filter(|blob| fs::read(blob).unwrap() == large("data").as_bytes());
-    // What a completed process has let go, one that was resumed takes again.
-    fs::remove_file(copy.next().unwrap()).unwrap();
-    assert_eq!(copy.next(), None::<std::path::PathBuf>);
-    sandbox.file("gate", "");
-    sandbox.xav(&["resume", "--state", "s"]).expect(0);
-    assert_eq!(result(&sandbox, "second.txt"), "data\ndata\n");
-    assert!(!has(&sandbox, &large("data")));
-    assert!(Path::new(&file).exists());
+    // Killed before the activity that reads the input, which a completed process beside it has let go.
+    for (changes, status) in [(false, 0), (true, 1)] {
+        fs::remove_file(sandbox.path("gate")).unwrap();
+        let n = if changes { "n=3" } else { "n=2" };
+        let waits = sandbox.start(&["rerun", "--state", "s", "-i", n]);
+        sandbox.wait_for_lines("log", 1);
+        waits.signal(Signal::KILL);
+        let _ = waits.end();
+        let copy = blobs(&sandbox.path("s/am/blobs")).into_iter();
+        let copy = copy.filter(|blob| fs::read(blob).unwrap() == large("data").as_bytes());
+        let copy: Vec<_> = copy.collect();
+        assert_eq!(copy.len(), 1);
+        fs::remove_file(&copy[0]).unwrap();
+        if changes {
+            sandbox.file("data.txt", large("edit"));
+        }
+        sandbox.file("gate", "");
+        let resumed = sandbox.xav(&["resume", "--state", "s"]).expect(status);
+        if changes {
+            resumed.says("the input `data` of the process is damaged or gone");
+        } else {
+            assert_eq!(result(&sandbox, "second.txt"), "data\ndata\n");
+            assert!(!has(&sandbox, &large("data")));
+        }
+        let _ = ran(&sandbox);
+    }
 }

@@ -10,23 +10,24 @@
 //! The order makes a kill harmless at each moment: a copy that is gone has a durable source, and one that is still
 //! there is let go with the next process of the directory.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use activity_blobs::Store;
-use model::{Artifact, ProcessId};
-use shell::Client;
-use wire::client::{Answer, Phase, Request, Status, Submit, Summary};
+use model::{Artifact, Hash, ProcessId};
+use wire::client::{Answer, Phase, Request, Status, Summary};
 
 use crate::failure::Failure;
 use crate::garbage::artifacts_of;
 use crate::grid::Grid;
 use crate::machines;
 use crate::screen;
-use crate::sources::Sources;
+use crate::sources::{Allowance, Sources};
 use crate::state::StateDirectory;
 use crate::watch::Host;
 
-/// Activities of the other processes of a directory that are looked at for what they need. Where there are more,
-/// all copies stay.
-const OTHERS_ACTIVITIES_MAX: u64 = 100_000;
+/// Activities of the processes of a directory that are looked at for what they need, where there are several. Where
+/// there are more, all copies stay.
+const ACTIVITIES_MAX: u64 = 100_000;
 
 /// Copies that may be let go when no manager runs any more.
 pub(crate) struct InputCopies<'a> {
@@ -40,7 +41,7 @@ pub(crate) struct InputCopies<'a> {
 }
 
 impl<'a> InputCopies<'a> {
-    /// The copies of a process that has completed; none where some process of the directory has not ended, or
+    /// The copies of the processes that have completed; none where some process of the directory has not ended, or
     /// where nothing would be gained.
     pub(crate) fn of(
         grid: &Grid,
@@ -48,62 +49,26 @@ impl<'a> InputCopies<'a> {
         ended: &Status,
         listed: &[Summary],
     ) -> Option<InputCopies<'a>> {
-        let own = ended.summary.process;
         let all_ended = listed.iter().all(|one| one.phase.has_ended());
         let is_alone = !machines::are_described(directory.path());
         if ended.summary.phase != Phase::Completed || !all_ended || !is_alone {
             return None;
         }
-        let store = grid.blobs().clone();
-        let sources = Sources::read(directory.path(), own)?;
-        let copies = sources.repeatable(store.dir());
-        if copies.is_empty() || store.shares_blocks() {
+        let repeatable = repeatable(grid, directory, listed);
+        if repeatable.is_empty() || grid.blobs().shares_blocks() {
             return None;
         }
-        let mut found = InputCopies {
+        let needed = match listed {
+            [_] => made_in(ended),
+            several => needed(grid, several, &repeatable)?,
+        };
+        Some(InputCopies {
             directory,
-            store,
-            processes: vec![own],
-            copies,
-            needed: made_in(ended),
-        };
-        let others = || listed.iter().filter(|one| one.process != own);
-        let n_activities = others().map(|one| u64::from(one.totals.all())).sum::<u64>();
-        if n_activities > OTHERS_ACTIVITIES_MAX {
-            return None;
-        }
-        if others().next().is_some() {
-            let mut client = grid.client().ok()?;
-            for other in others() {
-                found.spare(&mut client, other)?;
-            }
-        }
-        Some(found)
-    }
-
-    /// Keeps what another process of the directory has made, and those of its inputs that it could not take again.
-    fn spare(&mut self, client: &mut Client, other: &Summary) -> Option<()> {
-        let process = other.process;
-        let Answer::Status(status) = client.ask(Request::Status(process)).ok()? else {
-            return None;
-        };
-        let Answer::Submission(submit, _) = client.ask(Request::Submission(process)).ok()? else {
-            return None;
-        };
-        self.needed.extend(made_in(&status));
-        let mut given = given_to(&submit);
-        for (_, value) in &status.inputs {
-            artifacts_of(value, &mut given);
-        }
-        if other.phase == Phase::Completed
-            && let Some(sources) = Sources::read(self.directory.path(), process)
-        {
-            let repeatable = sources.repeatable(self.store.dir());
-            given.retain(|one| !repeatable.iter().any(|known| known.hash == one.hash));
-            self.processes.push(process);
-        }
-        self.needed.extend(given);
-        Some(())
+            store: grid.blobs().clone(),
+            processes: repeatable.keys().copied().collect(),
+            copies: repeatable.into_values().flatten().collect(),
+            needed,
+        })
     }
 
     /// Deletes them, once what tells where to find the files again is durable.
@@ -121,13 +86,55 @@ impl<'a> InputCopies<'a> {
     }
 }
 
-/// The files that a process was given.
-fn given_to(submit: &Submit) -> Vec<Artifact> {
-    let mut given = submit.files.clone();
-    for (_, value) in &submit.inputs {
-        artifacts_of(value, &mut given);
+/// The files in the store that completed processes can take again, without those that have none.
+fn repeatable(
+    grid: &Grid,
+    directory: &StateDirectory,
+    listed: &[Summary],
+) -> BTreeMap<ProcessId, Vec<Artifact>> {
+    let mut allowance = Allowance::default();
+    let mut all = BTreeMap::new();
+    for one in listed.iter().filter(|one| one.phase == Phase::Completed) {
+        let sources = Sources::read(directory.path(), one.process);
+        let found = sources.map(|sources| sources.repeatable(grid.blobs(), &mut allowance));
+        if let Some(found) = found.filter(|found| !found.is_empty()) {
+            all.insert(one.process, found);
+        }
     }
-    given
+    all
+}
+
+/// Everything that processes have made, and those of their inputs that they could not take again; none where there
+/// is too much of it.
+fn needed(
+    grid: &Grid,
+    listed: &[Summary],
+    repeatable: &BTreeMap<ProcessId, Vec<Artifact>>,
+) -> Option<Vec<Artifact>> {
+    let n_activities = listed.iter().map(|one| u64::from(one.totals.all()));
+    if n_activities.sum::<u64>() > ACTIVITIES_MAX {
+        return None;
+    }
+    let mut client = grid.client().ok()?;
+    let mut needed = Vec::new();
+    for &Summary { process, .. } in listed {
+        let Answer::Status(status) = client.ask(Request::Status(process)).ok()? else {
+            return None;
+        };
+        let Answer::Submission(submit, _) = client.ask(Request::Submission(process)).ok()? else {
+            return None;
+        };
+        needed.extend(made_in(&status));
+        let mut given = submit.files;
+        for (_, value) in submit.inputs.iter().chain(&status.inputs) {
+            artifacts_of(value, &mut given);
+        }
+        let repeatable = repeatable.get(&process).into_iter().flatten();
+        let repeatable: BTreeSet<Hash> = repeatable.map(|one| one.hash).collect();
+        given.retain(|one| !repeatable.contains(&one.hash));
+        needed.extend(given);
+    }
+    Some(needed)
 }
 
 /// The files that a process has beside those that it was given.

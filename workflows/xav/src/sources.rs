@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use model::{Artifact, ArtifactKind, Bytes, Input, ProcessId, Type};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::copies::{Wanted, origins};
+pub(crate) use self::copies::{Allowance, Wanted, origins};
 use self::stamp::Stamp;
 use crate::failure::Failure;
 use crate::inputs::Taking;

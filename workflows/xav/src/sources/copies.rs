@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use activity_blobs::{LET_GO_BYTES_MIN, identify_file, identify_tree};
+use activity_blobs::{LET_GO_BYTES_MIN, Store, identify_file, identify_tree};
 use model::{Artifact, ArtifactKind, Hash, ProcessId};
 
 use super::stamp::Stamp;
@@ -14,9 +14,16 @@ use super::{DIRECTORY, FILES_MAX, Known, Sources, path};
 use crate::failure::Failure;
 use crate::inputs::reason;
 
-/// Bytes that are read at the end of a run to see that files which were changed shortly before it began are what
-/// was copied: some tenths of a second. The copies of others stay.
-const READ_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that may still be read at the end of a run, to see that files which were changed shortly before it began
+/// are what was copied. The copies of others stay.
+pub(crate) struct Allowance(u64);
+
+impl Default for Allowance {
+    fn default() -> Allowance {
+        // Some tenths of a second.
+        Allowance(256 << 20)
+    }
+}
 
 /// A file or directory that a process was given, and its name for messages.
 pub(crate) struct Wanted {
@@ -25,20 +32,28 @@ pub(crate) struct Wanted {
 }
 
 impl Sources {
-    /// The files and directories of which copies may be let go: large ones that are still what they were when
-    /// they were copied, on the file system of their copies. Another one may be on a disk that is taken away.
-    pub(crate) fn repeatable(&self, store: &Path) -> Vec<Artifact> {
-        let Ok(store) = fs::metadata(store) else {
+    /// The files and directories in a store of which copies may be let go: large ones that are still what they were
+    /// when they were copied, on the file system of their copies. Another one may be on a disk that is taken away.
+    pub(crate) fn repeatable(&self, store: &Store, allowance: &mut Allowance) -> Vec<Artifact> {
+        let Ok(of_store) = fs::metadata(store.dir()) else {
             return Vec::new();
         };
-        let mut n_left = READ_BYTES_MAX;
-        let files = self.files.iter().filter(|(place, known)| {
-            known.bytes > LET_GO_BYTES_MIN
+        let is_near = |place: &Path| fs::metadata(place).is_ok_and(|at| at.dev() == of_store.dev());
+        let mut repeatable = Vec::new();
+        for (place, known) in &self.files {
+            let Some(artifact) = known.artifact() else {
+                continue;
+            };
+            if known.bytes > LET_GO_BYTES_MIN
+                && store.contains(artifact.hash)
                 && place.is_absolute()
-                && fs::metadata(place).is_ok_and(|file| file.dev() == store.dev())
-                && known.is_unchanged(place, &mut n_left)
-        });
-        files.filter_map(|(_, known)| known.artifact()).collect()
+                && is_near(place)
+                && known.is_unchanged(place, allowance)
+            {
+                repeatable.push(artifact);
+            }
+        }
+        repeatable
     }
 
     /// Makes durable what is written about processes.
@@ -134,19 +149,19 @@ pub(crate) fn origins(directory: &Path) -> BTreeMap<Hash, Vec<PathBuf>> {
 }
 
 impl Known {
-    /// True if a file is what was copied. It is read where its times do not prove that, and at most so many
-    /// bytes of all.
-    fn is_unchanged(&self, place: &Path, n_left: &mut u64) -> bool {
+    /// True if a file is what was copied. It is read where its times do not prove that.
+    fn is_unchanged(&self, place: &Path, allowance: &mut Allowance) -> bool {
         let Some(stamp) = Stamp::of(place).filter(|stamp| stamp.is_like(&self.stamp)) else {
             return false;
         };
         if stamp.proves(&self.stamp) {
             return true;
         }
-        let (Some(artifact), Some(left)) = (self.artifact(), n_left.checked_sub(self.bytes)) else {
+        let (Some(artifact), Some(left)) = (self.artifact(), allowance.0.checked_sub(self.bytes))
+        else {
             return false;
         };
-        *n_left = left;
+        allowance.0 = left;
         let is_same = has(place, artifact).unwrap_or(false);
         is_same && Stamp::of(place).is_some_and(|stamp| stamp.is_like(&self.stamp))
     }
