@@ -1,5 +1,5 @@
 //! Files identified by the hash of their content, on one disk: added, collected from an activity's
-//! directory, placed into another, exported to users, pinned, evicted.
+//! directory, placed into another, exported to users, pinned, evicted, let go where a user has them all the same.
 //!
 //! This crate does not fetch missing blobs, and decides nothing: its callers decide who needs a
 //! blob, when to flush and how much to keep. It has no threads and no runtime: every call blocks
@@ -22,6 +22,7 @@ mod evict;
 mod flush;
 mod identify;
 mod index;
+mod let_go;
 mod listing;
 mod place;
 mod read;
@@ -39,6 +40,7 @@ pub use collect::CollectError;
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;
 pub use identify::{identify_file, identify_tree};
+pub use let_go::LET_GO_BYTES_MIN;
 pub use listing::{Content, Item, Listing, ListingError};
 pub use place::{LINKED_BYTES_MIN, PlaceError, Placement};
 pub use read::ReadError;

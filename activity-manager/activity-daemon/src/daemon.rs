@@ -35,6 +35,7 @@ use crate::fetch::Fetchers;
 use crate::figures::{Counts, Seen};
 use crate::intermediates::Intermediates;
 use crate::latest::Latest;
+use crate::origins::Origins;
 use crate::quotas::{ProcessUsers, QuotaLimits, Quotas};
 use crate::retention::{self, Retention, RetentionThread};
 use crate::sweeper::Sweeper;
@@ -78,6 +79,8 @@ pub struct Config {
     /// The stores of other state directories, from which files of recalled outcomes are taken; none where
     /// there are no such outcomes.
     pub elsewhere: Option<Elsewhere>,
+    /// Where users have files of which the store kept no copy; none if it keeps all.
+    pub origins: Option<Origins>,
     /// The directory of the environments that are made of files, which others may share; none for its
     /// own.
     pub environments: Option<PathBuf>,
@@ -345,6 +348,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
             .map(|limits| Quotas::new(blobs.clone(), limits, whose.clone())),
         users,
         placement: config.inputs,
+        origins: config.origins,
     };
     let retention = config.retention.map(|retention| {
         let retention = RetentionThread {

@@ -23,6 +23,7 @@ mod intermediates;
 mod isolation;
 mod labels;
 mod latest;
+mod origins;
 pub mod others;
 pub mod power;
 mod quotas;
@@ -43,6 +44,7 @@ pub use daemon::{
 pub use depot::{Keeping, StoreDepot};
 pub use directories::{DirectoriesError, work_directory};
 pub use executor::ExecutorError;
+pub use origins::Origins;
 pub use quotas::QuotaLimits;
 pub use retention::Retention;
 pub use service::{Service, Settings};

@@ -279,6 +279,7 @@ impl program::Service for Service {
             limits: settings.commands.limits(slots, cores()),
             blobs: Some(blobs),
             elsewhere: None,
+            origins: None,
             environments: None,
             inputs: settings.files.inputs,
             quotas: Some(settings.files.quotas(&place.directory)?),

@@ -16,6 +16,7 @@ use shell::Inbox;
 use crate::eviction::Pins;
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
 use crate::intermediates::{Intermediates, ToDiscard};
+use crate::origins::{self, Origins};
 use crate::quotas::Quotas;
 
 /// Number of threads: one may read while another waits for the disk.
@@ -62,9 +63,31 @@ pub(crate) struct Others {
     pub(crate) users: BTreeSet<u32>,
     /// The way in which inputs are placed.
     pub(crate) placement: Placement,
+    /// Where users have files that the store lacks.
+    pub(crate) origins: Option<Origins>,
 }
 
 impl Others {
+    /// Places inputs in a directory, those that the store lacks by way of their users' own files.
+    fn lay(
+        &self,
+        blobs: &Store,
+        directory: &str,
+        inputs: &[(String, Artifact)],
+    ) -> Result<(), Unlaid> {
+        let laid = lay(blobs, directory, inputs, self.placement);
+        let (Err(Unlaid::Lacking(lacking)), Some(origins)) = (&laid, &self.origins) else {
+            return laid;
+        };
+        let lacking = lacking
+            .iter()
+            .filter_map(|input| inputs.get(*input as usize));
+        match origins::take_again(blobs, origins, lacking.map(|(_, artifact)| *artifact)) {
+            true => lay(blobs, directory, inputs, self.placement),
+            false => laid,
+        }
+    }
+
     fn keep(&self, attempt: AttemptId, artifacts: &[Artifact]) {
         if let Some(pins) = &self.pins {
             pins.keep(attempt.process, artifacts);
@@ -277,10 +300,7 @@ fn work(shared: &Shared, intermediates: &Intermediates, inbox: &Inbox<Input>, ot
                             inputs,
                             sources,
                         }),
-                        fetch => match (
-                            lay(blobs, &workplace.directory, &inputs, others.placement),
-                            fetch,
-                        ) {
+                        fetch => match (others.lay(blobs, &workplace.directory, &inputs), fetch) {
                             // A file that is damaged here may be sound elsewhere.
                             (Err(Unlaid::Lacking(_)), Some(fetch)) => fetch.give(Wanting {
                                 attempt,

@@ -232,6 +232,7 @@ impl Bench {
             accounts: Accounts::default(),
             blobs: None,
             elsewhere: None,
+            origins: None,
             environments: None,
             inputs: Placement::Copy,
             quotas: None,

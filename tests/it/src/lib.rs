@@ -57,6 +57,8 @@ mod held;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
+mod input_copies;
+#[cfg(test)]
 mod intermediates;
 #[cfg(test)]
 mod items;

@@ -1,5 +1,5 @@
 //! The values of each item: the command as it was sent, with its inputs, environment and captured values, in `xav status
-//! --of` and on the page of `xav report`.
+//! --of`, `xav why` and `xav logs`, and on the page of `xav report`.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ body:
 ";
 
 #[test]
-fn an_item_is_told_with_its_values_by_status_and_report() {
+fn an_item_is_told_with_its_values_by_each_command_that_shows_one() {
     let sandbox = Sandbox::new();
     let file = sandbox.file("values.yaml", ALIGN);
     let first = sandbox.file("sample-1.txt", "a\n");
@@ -80,6 +80,24 @@ fn an_item_is_told_with_its_values_by_status_and_report() {
     text.shows("command")
         .shows("echo 42 'a b'")
         .shows("last = 42 a b");
+    // The same stands in the answers to why, and to what it wrote.
+    sandbox
+        .xav(&["why", "number"])
+        .expect(0)
+        .shows("number completed")
+        .shows("echo 42 'a b'")
+        .shows("last = 42 a b");
+    let why = sandbox.json(&["why", "align[sample-2]", "--json"]);
+    assert_eq!(&why["values"], told);
+    let logs = sandbox.xav(&["logs", "number"]).expect(0);
+    let logs = logs.says("echo 42 'a b'").says("last = 42 a b");
+    assert_eq!(logs.stdout, "42 a b\n", "it is for other programs");
+    let alone = sandbox.xav(&["logs", "number", "--stdout"]).expect(0);
+    assert!(!alone.stderr.contains("echo"), "{alone:?}");
+    let logs = sandbox.json(&["logs", "align[sample-2]", "--json"]);
+    assert_eq!(&logs[0]["values"], told);
+    let whole = sandbox.json(&["logs", "--json"]);
+    assert!(whole[0].get("values").is_none());
     let page = sandbox.xav(&["report", "--out", "-"]).expect(0).stdout;
     assert!(!page.contains("not to be seen"));
     let data = data(&page);

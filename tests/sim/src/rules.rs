@@ -28,6 +28,7 @@ mod returns;
 mod shares;
 mod slots;
 mod submission;
+mod values;
 mod waiting;
 
 use model::Mono;
@@ -187,6 +188,11 @@ impl Rules {
                 "waiting",
                 "waiting (what a process manager waits for is not granted to others)",
                 Box::<waiting::Waiting>::default(),
+            ),
+            entry(
+                "values",
+                "values (what is told of an activity as sent and as captured was sent and recorded)",
+                Box::<values::Values>::default(),
             ),
             entry(
                 "effects",

@@ -1,9 +1,9 @@
-//! A user's client: it submits, repeats until it is answered, looks how far its process is, may
-//! cancel it, and looks again when it has ended.
+//! A user's client: it submits, repeats until it is answered, looks how far its process is and which values its
+//! activities have, may cancel it, and looks again when it has ended.
 
-use model::{Identity, Mono, ProcessId, Span};
+use model::{ActivityId, Identity, Mono, ProcessId, Span};
 use process_core::Caller;
-use wire::client::{Answer, Request, Submit};
+use wire::client::{Answer, Request, Submit, VALUES_ACTIVITIES_MAX, ValuesWanted};
 
 use crate::random::{Random, Rate};
 use crate::setup::Setup;
@@ -34,6 +34,8 @@ pub(crate) struct Client {
     n_looks_after: u32,
     looks_closely: bool,
     watches: bool,
+    /// The activities of its process, as far as it was told.
+    activities: Vec<ActivityId>,
 }
 
 /// The next action of a client.
@@ -69,6 +71,7 @@ impl Client {
             n_looks_after: 0,
             looks_closely,
             watches: watches && setup.has_watchers,
+            activities: Vec::new(),
         }
     }
 
@@ -106,6 +109,11 @@ impl Client {
             Request::Submit(Box::new(self.submit.clone()))
         } else if random.happens(Rate::percent(5)) {
             Request::List
+        } else if !self.activities.is_empty() && random.happens(Rate::percent(10)) {
+            Request::Values(Box::new(ValuesWanted {
+                process,
+                activities: self.activities.clone(),
+            }))
         } else if self.has_ended || (self.looks_closely && random.happens(Rate::percent(70))) {
             Request::Status(process)
         } else if self.watches {
@@ -129,6 +137,8 @@ impl Client {
             Answer::Submitted(_) => self.is_accepted = true,
             Answer::Cancelling(_) => self.is_cancelling = true,
             Answer::Status(status) => {
+                let activities = status.activities.iter().map(|one| one.activity);
+                self.activities = activities.take(VALUES_ACTIVITIES_MAX).collect();
                 if status.summary.phase.has_ended() {
                     self.has_ended = true;
                     self.n_looks_after += 1;

@@ -13,6 +13,7 @@ use wire::client::{Answer, Phase, Request, Status, Summary};
 use crate::arguments::Following;
 use crate::failure::{Failure, Outcome, status};
 use crate::grid::Grid;
+use crate::input_copies::InputCopies;
 use crate::location::Location;
 use crate::measure::{self, Usage};
 use crate::progress::Display;
@@ -138,6 +139,9 @@ impl Followed<'_> {
             Ok(exported) => self.show(&last, told_faults, (&exported, &published), how),
             Err(failure) => Err(export::lost(failure, self.process)),
         };
+        let copies = listed
+            .as_deref()
+            .and_then(|listed| InputCopies::of(&self.grid, self.directory, ended, listed));
         // Whoever only wants the results has them before the managers end: where many work directories are to be
         // removed, that takes long on some file systems.
         let slowly = (!how.quiet && !how.json).then_some(SLOW_END);
@@ -147,6 +151,10 @@ impl Followed<'_> {
             (Stopped::InOrder(held), Some(processes))
                 if processes.iter().all(|one| one.phase.has_ended()) =>
             {
+                // It has the store open, which a collection opens too.
+                if let Some(copies) = copies {
+                    copies.let_go();
+                }
                 garbage::collect_if_marked(self.directory.path());
                 due::note(&processes);
                 // Without it the journal is read.

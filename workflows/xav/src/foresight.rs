@@ -9,7 +9,7 @@ use activity_blobs::Reader;
 use model::{Artifact, Definition};
 use process_daemon::Offline;
 use shell::Client;
-use wire::client::{Answer, Foresight, Request, Submit};
+use wire::client::{Answer, Forecast, Foresight, Request, Submit};
 
 use self::words::Shown;
 use crate::arguments::Following;
@@ -74,15 +74,14 @@ pub(crate) fn show(foresight: &Foresight, definition: &Definition, how: Followin
     Ok(0)
 }
 
-/// Tells in a line what of a rerun is going to run, where that is quickly known.
-pub(crate) fn tell(
+/// The forecast of a rerun, where that is quickly known.
+pub(crate) fn of_rerun(
     client: &mut Client,
     definition: &Definition,
     submit: &Submit,
-    how: Following,
-) -> Result<(), Failure> {
-    if how.quiet || how.json || definition.activities().len() > TOLD_ACTIVITIES_MAX {
-        return Ok(());
+) -> Result<Option<Foresight>, Failure> {
+    if definition.activities().len() > TOLD_ACTIVITIES_MAX {
+        return Ok(None);
     }
     let submit = Submit {
         draft: definition.draft().clone(),
@@ -91,18 +90,37 @@ pub(crate) fn tell(
     let answer = client.ask(Request::Foresee(Box::new(submit)));
     let answer = answer.map_err(|error| Failure::because(&error))?;
     // A mistake in it is told by its submission.
-    if let Answer::Foreseen(foresight) = answer {
-        let shown = Shown::of(&foresight, definition);
+    let Answer::Foreseen(foresight) = answer else {
+        return Ok(None);
+    };
+    Ok(Some(*foresight))
+}
+
+/// Tells in a line what of a rerun is going to run.
+pub(crate) fn tell(foresight: &Foresight, definition: &Definition, how: Following) {
+    if !how.quiet && !how.json {
+        let shown = Shown::of(foresight, definition);
         screen::tell(&format!("{}\n", shown.line()));
     }
-    Ok(())
+}
+
+/// True if anything is going to run, or might.
+pub(crate) fn may_run(foresight: &Foresight) -> bool {
+    let stands = |forecast: &Forecast| match forecast {
+        Forecast::Stands(_) | Forecast::Skipped => true,
+        Forecast::Runs(_) | Forecast::Lost(_) | Forecast::Depends(_) | Forecast::Unknown => false,
+    };
+    let mut activities = foresight.activities.iter();
+    foresight.is_partial
+        || !foresight.undecided.is_empty()
+        || activities.any(|(_, forecast)| !stands(forecast))
 }
 
 /// The files in a state directory.
-struct Stores(Vec<Reader>);
+pub(crate) struct Stores(Vec<Reader>);
 
 impl Stores {
-    fn of(directory: Option<&Path>) -> Stores {
+    pub(crate) fn of(directory: Option<&Path>) -> Stores {
         let machines = directory.map(machines::directories).unwrap_or_default();
         let stores = machines.iter().map(|machine| machine.join("blobs"));
         let stores = stores.filter(|blobs| blobs.is_dir());
@@ -113,7 +131,7 @@ impl Stores {
         )
     }
 
-    fn have(&self, artifact: Artifact) -> bool {
+    pub(crate) fn have(&self, artifact: Artifact) -> bool {
         self.0.iter().any(|store| store.has(artifact))
     }
 }

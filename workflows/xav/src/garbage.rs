@@ -112,7 +112,7 @@ impl Kept {
     }
 }
 
-fn artifacts_of(value: &Value, into: &mut Vec<Artifact>) {
+pub(crate) fn artifacts_of(value: &Value, into: &mut Vec<Artifact>) {
     match value {
         Value::Artifact(artifact, _) => into.push(*artifact),
         Value::List(items) => items.iter().for_each(|item| artifacts_of(item, into)),

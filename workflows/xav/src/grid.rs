@@ -3,11 +3,11 @@
 //! a network would. Nothing listens but a socket of this user.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use activity_blobs::{Placement, Store};
-use activity_daemon::{Commands, ContainmentChoice, Limits};
+use activity_daemon::{Commands, ContainmentChoice, Limits, Origins};
 use journal::durable::{self, Unflushed};
 use model::{Artifact, Bytes, Definition, GroupId};
 use schedule::SchedulerKind;
@@ -21,6 +21,7 @@ use crate::home;
 use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
+use crate::sources;
 use crate::state::{Held, StateDirectory};
 use crate::text;
 use crate::watch::Host;
@@ -77,6 +78,7 @@ impl Grid {
         let blobs = shared_blobs(path, &machines)?;
         let environments = shared_environments(path);
         let elsewhere = earlier.elsewhere();
+        let origins = origins(path);
         let breakdown = Breakdown::default();
         let executor = std::env::current_exe()
             .map_err(|error| Failure::new(format!("could not find the own program: {error}")))?;
@@ -123,6 +125,7 @@ impl Grid {
                         accounts: activity_daemon::Accounts::default(),
                         blobs: blobs.clone(),
                         elsewhere: elsewhere.clone(),
+                        origins: Some(Arc::clone(&origins)),
                         environments: environments.clone(),
                         inputs: Placement::Copy,
                         quotas: None,
@@ -222,6 +225,12 @@ impl Grid {
             blobs.add_file(path)
         };
         added.map_err(|error| Failure::because(&error))
+    }
+
+    /// Copies what was let go from where it was. Returns false if something else is there by now.
+    pub(crate) fn take_again(&self, path: &Path, artifact: Artifact) -> Result<bool, Failure> {
+        let taken = self.blobs().take_again(path, artifact);
+        taken.map_err(|error| Failure::because(&error))
     }
 
     /// True if a file or a directory is in the store.
@@ -335,6 +344,16 @@ impl Breakdown {
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+}
+
+/// Where users have the files of the processes of a state directory. It is looked up when the first one is wanted.
+fn origins(path: &Path) -> Origins {
+    let directory = path.to_owned();
+    let known = OnceLock::new();
+    Arc::new(move |artifact: Artifact| {
+        let known = known.get_or_init(|| sources::origins(&directory));
+        known.get(&artifact.hash).cloned().unwrap_or_default()
+    })
 }
 
 /// The one blob store of several machines; a single one opens its own.

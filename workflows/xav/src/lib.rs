@@ -32,6 +32,7 @@ mod grid_admin;
 mod history;
 mod home;
 mod init;
+mod input_copies;
 mod inputs;
 mod inspect;
 mod json;

@@ -23,7 +23,7 @@ use crate::json::machine_of;
 use crate::location::Location;
 use crate::render::{self, FOLDED_FROM};
 use crate::state::StateDirectory;
-use crate::{grid_admin, machines, screen, text};
+use crate::{grid_admin, machines, screen, text, values};
 
 use parts::Parts;
 
@@ -102,12 +102,30 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
         one.so_far = live::so_far(&mut source, one.attempt)?;
     }
     if arguments.json {
+        let named: Vec<ActivityId> = match activity {
+            Some(_) => wanted.iter().map(|one| one.of.1).collect(),
+            None => Vec::new(),
+        };
+        let values = values::of(&mut source, process, &named)?;
         let documents: Result<Vec<serde_json::Value>, Failure> = wanted
             .iter()
-            .map(|one| document(one, &mut source, streams))
+            .map(|one| {
+                let mut document = document(one, &mut source, streams)?;
+                if let Some(told) = values.get(&one.of.1) {
+                    document["values"] = values::document(told);
+                }
+                Ok(document)
+            })
             .collect();
         screen::json(&json!(documents?))?;
         return Ok(0);
+    }
+    if let (Some(name), true) = (&activity, streams.len() > 1)
+        && let [one] = chosen::named(name, &known, &definition)?[..]
+        && let Some(told) = values::of_one(&mut source, process, one.activity)?
+    {
+        // Its output alone is for other programs.
+        screen::tell(&values::lines(&told, one));
     }
     // One stream of one activity may be meant for other programs, so it gets no headings.
     let is_bare = activity.is_some() && (streams.len() == 1 || n_streams(&wanted) < 2);

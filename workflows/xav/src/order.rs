@@ -9,11 +9,12 @@ use wire::client::{Answer, Submit};
 use crate::arguments::Following;
 use crate::failure::Failure;
 use crate::files_beside::FilesBeside;
+use crate::garbage::artifacts_of;
 use crate::grid::Grid;
 use crate::inputs::{InputValue, Taking};
-use crate::sources::{Intake, Sources};
+use crate::sources::{Intake, Sources, Wanted};
 use crate::state::StateDirectory;
-use crate::{foresight, text};
+use crate::{fault, foresight, input_copies, text};
 
 /// A process to be submitted.
 pub(crate) struct Order<'a> {
@@ -41,6 +42,21 @@ pub(crate) struct Order<'a> {
     pub(crate) sources: Sources,
 }
 
+/// Has `take` copy again what a store lacks of the files of a rerun. One that has changed since is an error.
+pub(crate) fn take_again(
+    mut wanted: Vec<Wanted>,
+    sources: &Sources,
+    has: &dyn Fn(Artifact) -> bool,
+    take: &mut dyn FnMut(&Path, Artifact) -> Result<bool, Failure>,
+) -> Result<(), Failure> {
+    wanted.retain(|one| !has(one.artifact));
+    let lost = sources.take_again(&wanted, take)?;
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(input_copies::lost(lost)),
+    }
+}
+
 /// The files beside a definition.
 pub(crate) enum Files {
     /// In its directory.
@@ -58,11 +74,25 @@ impl Order<'_> {
         directory: &StateDirectory,
         how: Following,
     ) -> Result<(), Failure> {
-        let (submit, sources) = self.taken(grid)?;
-        grid.flush()?;
+        let (submit, mut sources) = self.taken(grid)?;
         if self.base.is_some() {
-            foresight::tell(client, self.definition, &submit, how)?;
+            let wanted = self.wanted(&submit);
+            sources.carry(&self.sources, &wanted);
+            let has = |artifact| grid.has(artifact);
+            let lacks = wanted.iter().any(|one| !has(one.artifact));
+            let foresight = match lacks || !how.quiet && !how.json {
+                true => foresight::of_rerun(client, self.definition, &submit)?,
+                false => None,
+            };
+            if lacks && foresight.as_ref().is_none_or(foresight::may_run) {
+                let mut take = |path: &Path, artifact| grid.take_again(path, artifact);
+                take_again(wanted, &sources, &has, &mut take)?;
+            }
+            if let Some(foresight) = foresight {
+                foresight::tell(&foresight, self.definition, how);
+            }
         }
+        grid.flush()?;
         let process = self.key.process();
         sources.write(directory.path(), process)?;
         let accepted = grid
@@ -76,10 +106,33 @@ impl Order<'_> {
 
     /// The submission without its draft, with its files in the store of this program's managers.
     fn taken(&self, grid: &Grid) -> Result<(Submit, Sources), Failure> {
-        // The managers are in this program and take the definition as it is.
-        let has = |artifact| grid.has(artifact);
+        // The managers are in this program and take the definition as it is. What a rerun lacks of files that have
+        // not changed is seen to where something runs.
+        let has = |artifact| self.base.is_some() || grid.has(artifact);
         let mut add = |path: &Path, is_directory| grid.add(path, is_directory);
         self.resolved(Draft::default(), Intake::new(&self.sources, &has, &mut add))
+    }
+
+    /// The files of a submission, with their names for messages.
+    pub(crate) fn wanted(&self, submit: &Submit) -> Vec<Wanted> {
+        let of = self.base.map(|base| format!(" of {}", fault::short(base)));
+        let of = of.unwrap_or_default();
+        let mut wanted = Vec::new();
+        for (name, value) in &submit.inputs {
+            let mut artifacts = Vec::new();
+            artifacts_of(value, &mut artifacts);
+            wanted.extend(artifacts.into_iter().map(|artifact| Wanted {
+                what: format!("input `{name}`{of}"),
+                artifact,
+            }));
+        }
+        let names = &self.definition.draft().files;
+        let files = names.iter().zip(&submit.files);
+        wanted.extend(files.map(|(name, artifact)| Wanted {
+            what: format!("the file `{name}`{of}"),
+            artifact: *artifact,
+        }));
+        wanted
     }
 
     /// The submission with nothing stored anywhere: files are read, if they have to be.

@@ -11,10 +11,11 @@ use crate::ask::{Source, refuse_held};
 use crate::failure::{Failure, Outcome};
 use crate::files_beside::FilesBeside;
 use crate::follow::{self, Followed};
+use crate::foresight::Stores;
 use crate::home::{self, Located, refused};
 use crate::inputs::{self, InputValue};
 use crate::location::Location;
-use crate::order::{Files, Order};
+use crate::order::{self, Files, Order};
 use crate::run::{self, Taken};
 use crate::source_file::{self, Text};
 use crate::sources::Sources;
@@ -73,7 +74,14 @@ pub(crate) fn rerun(arguments: &Rerun) -> Outcome {
             Location::Grid(_) => None,
         };
         let submit = order.identified()?;
+        let wanted = order.wanted(&submit);
         let foresight = foresight::of_submission(&mut source, submit, directory)?;
+        if directory.is_some() && foresight::may_run(&foresight) {
+            let stores = Stores::of(directory);
+            let has = |artifact| stores.have(artifact);
+            // They are looked at, and nothing is stored.
+            order::take_again(wanted, &order.sources, &has, &mut |_, _| Ok(true))?;
+        }
         return foresight::show(&foresight, &definition, arguments.following);
     }
     drop(source);

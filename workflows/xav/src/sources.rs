@@ -6,6 +6,7 @@
 //! grid know nothing of it, since the paths are those of one machine. Where it is missing, files stand as
 //! they were.
 
+mod copies;
 mod stamp;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use model::{Artifact, ArtifactKind, Bytes, Input, ProcessId, Type};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::copies::{Allowance, Wanted, origins};
 use self::stamp::Stamp;
 use crate::failure::Failure;
 use crate::inputs::Taking;

@@ -131,7 +131,12 @@ pub(crate) fn give(
     how: Following,
 ) -> Result<(), Failure> {
     let request = with_files(home, client, order)?;
-    foresight::tell(client, order.definition, &request, how)?;
+    if !how.quiet
+        && !how.json
+        && let Some(foresight) = foresight::of_rerun(client, order.definition, &request)?
+    {
+        foresight::tell(&foresight, order.definition, how);
+    }
     order.accepted(&ask(home, client, request, order)?)
 }
 

@@ -51,6 +51,15 @@ pub(crate) fn of(
     Ok(values)
 }
 
+/// The values of one activity; none of one that has none yet.
+pub(crate) fn of_one(
+    source: &mut Source,
+    process: ProcessId,
+    activity: ActivityId,
+) -> Result<Option<ActivityValues>, Failure> {
+    Ok(of(source, process, &[activity])?.remove(&activity))
+}
+
 /// The values of an activity for people, with their labels. Its status has its outputs.
 pub(crate) fn texts(one: &ActivityValues, status: &ActivityStatus) -> Vec<(&'static str, String)> {
     let items = one.items.iter();
@@ -99,6 +108,14 @@ pub(crate) fn lines(one: &ActivityValues, status: &ActivityStatus) -> String {
         })
         .collect();
     text::table(&rows)
+}
+
+/// The values of an activity below what else is said of it; nothing where there are none.
+pub(crate) fn paragraph(one: &ActivityValues, status: &ActivityStatus) -> String {
+    match lines(one, status) {
+        lines if lines.is_empty() => lines,
+        lines => format!("\n{lines}"),
+    }
 }
 
 /// The values of an activity for programs.

@@ -13,7 +13,7 @@ use crate::arguments::Why;
 use crate::ask::{Source, refuse_held, unfit};
 use crate::failure::Outcome;
 use crate::home::Located;
-use crate::{chosen, fault, json, screen, text};
+use crate::{chosen, fault, json, screen, text, values};
 
 /// Paths of changed inputs that are named.
 const PATHS_MAX: usize = 5;
@@ -47,9 +47,15 @@ pub(crate) fn why(arguments: &Why) -> Outcome {
         return items::why(&mut source, &explanation, (name, &named), arguments);
     }
     let answer = source.answer(request)?;
-    let (document, sentences) = if let Answer::Why(why) = &answer {
-        let sentences = explanation.sentences(why, options.as_deref());
-        (explanation.document(why), sentences)
+    let (document, sentences) = if let (Answer::Why(why), [one, ..]) = (&answer, &named[..]) {
+        let mut sentences = explanation.sentences(why, options.as_deref());
+        let mut document = explanation.document(why);
+        let told = values::of_one(&mut source, process, one.activity)?;
+        if let Some(told) = &told {
+            sentences.push_str(&values::paragraph(told, one));
+        }
+        document["values"] = json!(told.as_ref().map(values::document));
+        (document, sentences)
     } else if let Answer::WhyProcess(why) = &answer {
         let sentences = explanation.sentences_of_process(why, options.as_deref());
         (explanation.document_of_process(why), sentences)

@@ -49,12 +49,12 @@ const FILES: &str = "\
 xavantes: 1
 name: subject
 files: [beside.txt]
-inputs: { given: file }
+inputs: { given: file, n: { type: int, default: 1 } }
 outputs: { all: last.all }
 body:
   sequence:
     - activity: first
-      run: { shell: 'cat beside.txt given.txt > both' }
+      run: { shell: 'cat beside.txt > both; head -n ${ inputs.n } given.txt >> both' }
       inputs: { given.txt: inputs.given }
       outputs: { both: both }
     - parallel:
@@ -80,7 +80,8 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
     }
     let prepare = |sandbox: &Sandbox| {
         sandbox.file("beside.txt", "beside\n".repeat(3_000));
-        sandbox.file("given.txt", "given\n");
+        // So large that its copy is let go in the end.
+        sandbox.file("given.txt", "given\n".repeat(20_000));
         sandbox.file("subject.yaml", text);
     };
     let sandbox = Sandbox::new();
@@ -94,6 +95,7 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
         process: status["process"].as_str().unwrap().to_owned(),
         hashes: hashes(&status),
         outputs: status["outputs"].clone(),
+        has_files: text == FILES,
     };
     // From here on the user knows of it.
     let told = recording.said(&format!("{} started", wanted.process));
@@ -122,6 +124,8 @@ struct Wanted {
     process: String,
     hashes: BTreeMap<String, Value>,
     outputs: Value,
+    /// True if it has an input whose copy is let go.
+    has_files: bool,
 }
 
 impl Wanted {
@@ -157,7 +161,16 @@ impl Wanted {
         {
             return Err(format!("another end: {status}"));
         }
-        Ok(())
+        if !self.has_files {
+            return Ok(());
+        }
+        // What was copied is there, or is found where it was.
+        let again = ["rerun", process, "--same-files", "-i", "n=2", "--quiet"];
+        let again = sandbox.xav(&again);
+        match again.status {
+            Some(0) => Ok(()),
+            _ => Err(format!("xav rerun: {again:?}")),
+        }
     }
 }
 
