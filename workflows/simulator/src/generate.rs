@@ -468,6 +468,7 @@ impl Maker {
             uses: None,
             activation: None,
             limits: None,
+            replicas: None,
         }
     }
 
