@@ -72,6 +72,9 @@ pub const STRAGGLED_MAX: u32 = 3;
 pub const RACES_MAX: usize = 8;
 /// The time after which an activity that takes too long, and that had no room for a second attempt, is looked at again.
 pub const RACE_EACH: Span = Span::from_secs(1);
+/// Ready activities of later rounds that are passed over at a time: a machine that would idle gets the first of them
+/// ahead of their rounds.
+pub(crate) const LATER_PASSED_MAX: usize = 256;
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
 /// process it is [`REPLAN_EACH`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);

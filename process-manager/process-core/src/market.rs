@@ -19,6 +19,7 @@ mod moving;
 mod overdue;
 mod owners;
 mod planning;
+mod portions;
 mod queue;
 mod races;
 mod release;

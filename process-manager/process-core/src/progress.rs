@@ -80,6 +80,7 @@ impl Parts {
                 if self.market.wants_plan(id) {
                     step.marks.want_plans();
                 }
+                self.market.open_rounds(step, id);
                 self.files.pass_on(step, &self.machines, id);
                 let (attempts, grid) = self.attempts_and_grid();
                 let has_faulted = attempts.send_ready(step, grid, id, slice);
