@@ -84,6 +84,7 @@ impl Parts {
                 self.files.pass_on(step, &self.machines, id);
                 let (attempts, grid) = self.attempts_and_grid();
                 let has_faulted = attempts.send_ready(step, grid, id, slice);
+                self.start_replicas(step, id, slice);
                 self.market.note_crowded(step, id);
                 return has_faulted;
             }

@@ -15,6 +15,7 @@ use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{Input, Stream, Tally};
 
 mod portions;
+mod replicas;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
