@@ -17,7 +17,6 @@ use model::{ActivityId, Entry, Generation, ProcessId, ResourceId, Span};
 use schedule::less;
 use schedule::rounds::{Policy, Sizing, THRESHOLD};
 
-use super::rounds::has_several_machines;
 use super::{Demand, Market, Stage};
 use crate::enact::works::gives_work;
 use crate::limits;
@@ -97,6 +96,12 @@ pub(super) fn sizing(known: &Process) -> Option<Sizing> {
         model::Policy::Adaptive => Some(Policy::adaptive().sizing),
         model::Policy::Xavantes | model::Policy::Static => None,
     }
+}
+
+/// Returns true if a process holds slots of two machines or more.
+pub(super) fn has_several_machines(known: &Process) -> bool {
+    let mut held = known.grants().filter(|grant| grant.slots > 0);
+    held.nth(1).is_some()
 }
 
 impl Market {

@@ -23,7 +23,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
-use super::portions::{Done, Judged, Portions, sizing};
+use super::portions::{Done, Judged, Portions, has_several_machines, sizing};
 use super::races::{Expected, Late};
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
@@ -596,10 +596,4 @@ fn is_judged(known: &Process) -> bool {
     let policy = known.definition().draft().policy.unwrap_or_default();
     let is_running = known.phase() == Phase::Running;
     policy != Policy::Static && is_running && has_several_machines(known)
-}
-
-/// Returns true if a process holds slots of two machines or more.
-pub(super) fn has_several_machines(known: &Process) -> bool {
-    let mut held = known.grants().filter(|grant| grant.slots > 0);
-    held.nth(1).is_some()
 }
