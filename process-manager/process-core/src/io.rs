@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use history::{Key, Record, Seen};
 use machine::Lane;
 use model::{Bytes, Entry, GroupId, Plan, ProcessId, ResourceId, Span};
-use schedule::rounds::Policy;
+use schedule::rounds::{Policy, Scope};
 use schedule::{Refusal, less};
 use wire::attempt::{FromActivity, ToActivity};
 use wire::client::{Answer, Request};
@@ -212,6 +212,8 @@ pub struct InForce {
     pub entries: Vec<Entry>,
     /// The machines that are slower than it counts on.
     pub slow: BTreeSet<ResourceId>,
+    /// The activities that may move: those of these machines alone, or all.
+    pub scope: Scope,
 }
 
 impl PlanRequest {
@@ -220,10 +222,13 @@ impl PlanRequest {
     /// Where a plan is in force, the one that moves the activities of slow machines alone is the answer, unless
     /// that for all activities is shorter by [`Policy::wider_gain_least`] than that one and than the plan in force.
     pub fn answer(&self) -> PlanResult {
-        let wide = schedule::plan(&self.request);
+        let wide = || schedule::plan(&self.request);
         let (result, compared) = match &self.in_force {
-            Some(in_force) => self.shorter(in_force, wide),
-            None => (wide, None),
+            Some(in_force) => match in_force.scope {
+                Scope::All => self.shorter(in_force, wide()),
+                Scope::Machine => self.narrow(in_force),
+            },
+            None => (wide(), None),
         };
         PlanResult {
             process: self.process,
@@ -239,15 +244,11 @@ impl PlanRequest {
         in_force: &InForce,
         wide: Result<Plan, Refusal>,
     ) -> (Result<Plan, Refusal>, Option<(Span, Span)>) {
-        let makespan = |entries: &[Entry]| schedule::kept(&self.request, entries).ok();
-        let InForce { entries, slow } = in_force;
-        let compared = |plan: &Plan| makespan(entries).zip(makespan(&plan.entries));
-        let of_wide = wide.as_ref().ok().and_then(compared);
-        if slow.is_empty() {
+        let of_wide = self.compared(in_force, &wide);
+        if in_force.slow.is_empty() {
             return (wide, of_wide);
         }
-        let narrow = schedule::moved_from(&self.request, entries, slow);
-        let of_narrow = narrow.as_ref().ok().and_then(compared);
+        let (narrow, of_narrow) = self.narrow(in_force);
         let least = Policy::xavantes().wider_gain_least.unwrap_or_default();
         let is_wide_shorter = match (of_wide, of_narrow) {
             (Some((before, wide)), Some((_, narrow))) => {
@@ -261,6 +262,21 @@ impl PlanRequest {
             true => (wide, of_wide),
             false => (narrow, of_narrow),
         }
+    }
+
+    /// The plan that moves the activities of slow machines alone, with its makespan likewise.
+    fn narrow(&self, in_force: &InForce) -> (Result<Plan, Refusal>, Option<(Span, Span)>) {
+        let InForce { entries, slow, .. } = in_force;
+        let narrow = schedule::moved_from(&self.request, entries, slow);
+        let compared = self.compared(in_force, &narrow);
+        (narrow, compared)
+    }
+
+    /// The makespans of the plan in force and of another one.
+    fn compared(&self, in_force: &InForce, made: &Result<Plan, Refusal>) -> Option<(Span, Span)> {
+        let makespan = |entries: &[Entry]| schedule::kept(&self.request, entries).ok();
+        let made = made.as_ref().ok()?;
+        makespan(&in_force.entries).zip(makespan(&made.entries))
     }
 }
 

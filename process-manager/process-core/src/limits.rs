@@ -70,8 +70,14 @@ pub const STRAGGLED_MAX: u32 = 3;
 /// Second attempts of a process that are out at the same time: each costs as much as its activity, and where more
 /// take too long, it is their machine that is slow, and plans move what has not started.
 pub const RACES_MAX: usize = 8;
+/// Attempts of a process that are out beside others since their activities want several: each is looked at whenever
+/// something is to be stopped.
+pub const REPLICAS_OUT_MAX: usize = 64;
 /// The time after which an activity that takes too long, and that had no room for a second attempt, is looked at again.
 pub const RACE_EACH: Span = Span::from_secs(1);
+/// Ready activities of later rounds that are passed over at a time: a machine that would idle gets the first of them
+/// ahead of their rounds.
+pub(crate) const LATER_PASSED_MAX: usize = 256;
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
 /// process it is [`REPLAN_EACH`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);

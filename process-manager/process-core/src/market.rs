@@ -19,9 +19,11 @@ mod moving;
 mod overdue;
 mod owners;
 mod planning;
+mod portions;
 mod queue;
 mod races;
 mod release;
+mod replicas;
 mod returns;
 mod rounds;
 mod slots;
@@ -55,6 +57,7 @@ use moving::Move;
 use overdue::Overdue;
 use owners::Owners;
 use queue::{Class, Queue, Turn};
+use replicas::has_replicas;
 use returns::Returns;
 use rounds::Rounds;
 use slots::Slots;
@@ -159,6 +162,10 @@ struct Demand {
     again_from: Mono,
     /// The move that the plan which is being made is for.
     moves: Option<Move>,
+    /// True if several attempts at some of its activities are started at once.
+    has_replicas: bool,
+    /// The machines and slots that its last plan was asked for with, where it has such activities.
+    spare: BTreeMap<ResourceId, u32>,
     /// The parts of their powers that machines count with which something of it has started on.
     shown_parts: BTreeMap<ResourceId, f64>,
     /// The speeds of links that its last plan counts on.
@@ -224,6 +231,7 @@ impl Market {
             },
             has_plan: process.state.plan.generation.0 > 0,
             is_inherited: !is_new,
+            has_replicas: has_replicas(&process.definition),
             ..Demand::default()
         };
         self.demands.insert(process.id(), demand);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use model::{AttemptId, GroupId, ProcessId, ResourceId};
 use wire::group::{Held, Offer};
 
+use crate::budget::Slice;
 use crate::enact::busy::Running;
 use crate::enact::judge::Gone;
 use crate::market::Answered;
@@ -155,6 +156,14 @@ impl Parts {
             attempts.race(step, grid, (id, resource), activity, &mut slice);
         }
         self.end_slice(step, id, &slice);
+    }
+
+    /// Starts attempts beside others at activities that want several at once.
+    pub(crate) fn start_replicas(&mut self, step: &mut Step<'_>, id: ProcessId, slice: &mut Slice) {
+        for (activity, resource) in self.market.replicas(step, &self.machines, id) {
+            let (attempts, grid) = self.attempts_and_grid();
+            attempts.race(step, grid, (id, resource), activity, slice);
+        }
     }
 
     /// Slots are given back where others wait for some. Second attempts do not keep theirs from them.

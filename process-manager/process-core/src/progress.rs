@@ -80,9 +80,11 @@ impl Parts {
                 if self.market.wants_plan(id) {
                     step.marks.want_plans();
                 }
+                self.market.open_rounds(step, id);
                 self.files.pass_on(step, &self.machines, id);
                 let (attempts, grid) = self.attempts_and_grid();
                 let has_faulted = attempts.send_ready(step, grid, id, slice);
+                self.start_replicas(step, id, slice);
                 self.market.note_crowded(step, id);
                 return has_faulted;
             }

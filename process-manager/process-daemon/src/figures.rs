@@ -178,8 +178,7 @@ fn show_tally(figures: &mut Figures, measured: &Measured) {
     figures.counter("reschedules_asked_total", about, tally.n_asked_to_move);
     let about = "Those of them that did not shorten the process by enough.";
     figures.counter("reschedules_declined_total", about, tally.n_not_worth);
-    let about =
-        "Attempts that were sent beside others at the same activities, which took too long.";
+    let about = "Attempts that were sent beside others at the same activities, which took too long or have replicas.";
     figures.counter("races_total", about, tally.n_races);
     let about = "Those of them that had the result.";
     figures.counter("races_won_by_second_total", about, tally.n_won_by_second);

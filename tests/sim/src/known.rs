@@ -41,6 +41,8 @@ pub struct Known {
     pub running: BTreeMap<AttemptId, (usize, u32)>,
     /// Activities that may run twice at the same time.
     pub repeatable: BTreeSet<(ProcessId, ActivityId)>,
+    /// Attempts at activities that are started at once, where these are several.
+    pub replicas: BTreeMap<(ProcessId, ActivityId), u32>,
     /// Activities that must never run twice.
     pub once: BTreeSet<(ProcessId, ActivityId)>,
     /// The readers of the outputs of each activity of a process that discards files.
@@ -135,6 +137,7 @@ impl Known {
             if let NodeKind::Activity(activity) = &node.kind {
                 if activity.repeatable {
                     self.repeatable.insert(id);
+                    self.replicas.insert(id, activity.n_replicas());
                 }
                 if activity.at_most_once {
                     self.once.insert(id);

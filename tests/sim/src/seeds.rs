@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Identity, Mono, OnFault, ProcessId, Role, Span, SubmitKey};
+use model::{Bytes, Identity, Mono, OnFault, Policy, ProcessId, Role, Span, SubmitKey};
 use simulator::generate::{self, Generated, Options, bodies};
 use simulator::{Broken, Random, Rate, Setup, Sim, Submission};
 use wire::client::Submit;
@@ -47,6 +47,12 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut options = Options::default();
     if setup.lease.is_some() {
         options.repeatable = setup.repeatable;
+        options.replicates = setup.replicates;
+        options.policy = match seed % 8 {
+            5 if setup.rounds => Some(Policy::Rounds(1 + (seed / 8 % 6) as u32)),
+            6 if setup.rounds => Some(Policy::Adaptive),
+            _ => None,
+        };
         // A process has many activities, and one whose outcome is unknown ends it.
         let percent = random.pick(&[0, 5, 30]).unwrap_or_default();
         options.at_most_once = Rate::percent(percent);

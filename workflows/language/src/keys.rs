@@ -99,6 +99,7 @@ pub(crate) enum Shape {
     Expression,
     Parse,
     Attempts,
+    Replicas,
     RetryOn,
     Truth,
     OnFault,
@@ -215,7 +216,7 @@ pub(crate) const PROCESS: Table = Table {
         key(
             "policy",
             Shape::Policy,
-            "Machines slower than planned: `xavantes` moves what has not started, `static` moves nothing",
+            "Machines slower than planned: `xavantes` moves what has not started, `static` moves nothing; or `rounds:T`, `adaptive`",
         ),
         key(
             "priority",
@@ -329,6 +330,11 @@ pub(crate) const ACTIVITY: Table = Table {
             "Whether two attempts may run at the same time, so that none is waited for whose machine is silent, or that takes far too long",
         ),
         key(
+            "replicas",
+            Shape::Replicas,
+            "How many attempts start at once on different machines, where slots are free: the first result counts, and `repeatable` has to be true",
+        ),
+        key(
             "at-most-once",
             Shape::Truth,
             "Whether it is never run twice, whatever becomes of an attempt",
@@ -350,7 +356,7 @@ pub(crate) const ACTIVITY: Table = Table {
         ),
         JOIN,
     ],
-    later: &["disk", "gpu", "on-partition", "replicas"],
+    later: &["disk", "gpu", "on-partition"],
 };
 
 pub(crate) const ASSIGN: Table = Table {

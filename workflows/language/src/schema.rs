@@ -164,9 +164,15 @@ fn shape(shape: Shape) -> Value {
         Shape::Attempts => json!({
             "type": "integer", "minimum": 1, "maximum": model::limits::ATTEMPTS_MAX,
         }),
+        Shape::Replicas => json!({
+            "type": "integer", "minimum": 2, "maximum": model::limits::REPLICAS_MAX,
+        }),
         Shape::Truth => json!({ "type": "boolean" }),
         Shape::OnFault => json!({ "enum": OnFault::ALL.map(OnFault::name) }),
-        Shape::Policy => json!({ "enum": Policy::ALL.map(Policy::name) }),
+        Shape::Policy => json!({ "anyOf": [
+            { "enum": Policy::WORDS.iter().filter(|word| !word.contains(':')).collect::<Vec<_>>() },
+            { "type": "string", "pattern": "^rounds:([1-9][0-9]{0,2}|1000)$" },
+        ] }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
             { "enum": RETRY_WORDS.map(|(word, _)| word) },

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Activity, ActivityId, Assignment, Bytes, Caching, Capture, Command, Draft, Expression, Input,
-    Join, Link, Node, NodeId, NodeKind, OnFault, Output, OutputSource, Parse, Produced, Retry,
-    RetryOn, Source, Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
+    Join, Link, Node, NodeId, NodeKind, OnFault, Output, OutputSource, Parse, Policy, Produced,
+    Retry, RetryOn, Source, Span, Staged, SubmitKey, Template, Type, Value, Variable, Work,
 };
 use wire::client::Submit;
 
@@ -38,6 +38,10 @@ pub struct Options {
     pub going_on: Rate,
     /// Activities that may run twice at the same time...
     pub repeatable: Rate,
+    /// True if several attempts at some of these are started at once.
+    pub replicates: bool,
+    /// The rule for slow machines.
+    pub policy: Option<Policy>,
     /// ...and those that must never run twice, where none is tried again.
     pub at_most_once: Rate,
     /// Memory that every third activity declares.
@@ -52,6 +56,8 @@ impl Default for Options {
             retries: Rate::percent(15),
             going_on: Rate::percent(15),
             repeatable: Rate::NEVER,
+            replicates: false,
+            policy: None,
             at_most_once: Rate::NEVER,
             memory: None,
         }
@@ -102,6 +108,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     let tree = Tree::new(random, n_activities as u32);
     let mut draft = Draft {
         name: "generated".to_owned(),
+        policy: options.policy,
         ..Draft::default()
     };
     tree.flatten(&mut draft.nodes);
@@ -468,6 +475,9 @@ impl Maker {
             uses: None,
             activation: None,
             limits: None,
+            // Not drawn either.
+            replicas: (options.replicates && repeatable && id.0.is_multiple_of(2))
+                .then_some(2 + id.0 / 2 % 3),
         }
     }
 

@@ -35,6 +35,10 @@ pub struct Setup {
     pub straggling: Rate,
     /// Activities that may run twice, where there are leases.
     pub repeatable: Rate,
+    /// True if several attempts at some of these are started at once.
+    pub replicates: bool,
+    /// True if some processes are sent to their machines in rounds, by one of the published rules.
+    pub rounds: bool,
     /// The same for making ready, collecting and planning.
     pub works_aside: (Span, Span),
     /// The length of leases; none where all is one program.
@@ -230,6 +234,8 @@ impl Setup {
             follows_work: false,
             straggling: Rate::NEVER,
             repeatable: Rate::percent(15),
+            replicates: false,
+            rounds: false,
             works_aside: (Span(20), Span(5_000)),
             lease: None,
             lengths: &[],
@@ -518,6 +524,8 @@ impl Setup {
             follows_work: true,
             straggling: Rate::percent(12),
             repeatable: Rate::percent(75),
+            replicates: true,
+            rounds: true,
             ..Setup::copies()
         }
     }

@@ -6,7 +6,8 @@ mod whole;
 use model::{ActivityId, Definition, NodeId, Wall};
 use serde_json::{Value as Json, json};
 use wire::client::{
-    ActivityPhase, Answer, Change, EachRun, Phase, Reason, Recall, Request, Status, Why as Answered,
+    ActivityPhase, Answer, Change, EachRun, Phase, RaceCause, Raced, Reason, Recall, Request,
+    Status, Why as Answered,
 };
 
 use crate::arguments::Why;
@@ -221,6 +222,7 @@ impl Explanation<'_> {
                 };
                 format!("{n_failed} of {most} tries failed{ends}{memory}")
             }
+            Reason::Race { cause, attempts } => self.race(*cause, attempts),
             Reason::EachRun(why) => format!("each `xav run` runs it: {}", each_run(why)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
@@ -242,6 +244,39 @@ impl Explanation<'_> {
                 Phase::Completed => "the process completed without it".to_owned(),
             },
         })
+    }
+
+    /// Attempts at the same time, and which one counts.
+    fn race(&self, cause: RaceCause, attempts: &[Raced]) -> String {
+        let machine_of = json::machine_of(self.status);
+        let is_decided = attempts.iter().any(|one| one.counts);
+        let told = attempts.iter().map(|one| {
+            let (number, machine) = (one.number, machine_of(one.resource));
+            match (one.end.as_deref(), one.started) {
+                (Some(_), _) if one.counts => {
+                    format!("attempt {number} on {machine}, whose result counts")
+                }
+                (Some(end), _) => format!("attempt {number} on {machine}: {end}"),
+                (None, _) if is_decided => {
+                    format!("attempt {number} on {machine}, which is being stopped")
+                }
+                (None, Some(at)) => {
+                    format!("attempt {number} on {machine} since {}", text::moment(at))
+                }
+                (None, None) => format!("attempt {number}, sent to {machine}"),
+            }
+        });
+        let told: Vec<String> = told.collect();
+        let why = match cause {
+            RaceCause::Straggler => "the first one took far longer than runs of it take".to_owned(),
+            RaceCause::Replicas(n) => format!("the definition says `replicas: {n}`"),
+        };
+        let is = if is_decided { "ran" } else { "run" };
+        format!(
+            "{} attempts {is} at the same time, since {why}: {}",
+            attempts.len(),
+            told.join("; ")
+        )
     }
 
     /// A limit that is taken, and by whom.
@@ -429,6 +464,27 @@ impl Explanation<'_> {
                     EachRun::NamesOutside(word) => ("names-outside", Some(word)),
                 };
                 json!({ "reason": "each-run", "cause": cause, "named": named })
+            }
+            Reason::Race { cause, attempts } => {
+                let (cause, replicas) = match cause {
+                    RaceCause::Straggler => ("straggler", None),
+                    RaceCause::Replicas(n) => ("replicas", Some(n)),
+                };
+                let attempts = attempts.iter().map(|one| {
+                    json!({
+                        "attempt": one.number,
+                        "resource": json::machine_of(self.status)(one.resource),
+                        "started": one.started.map(text::moment_for_programs),
+                        "state": one.end,
+                        "counts": one.counts,
+                    })
+                });
+                json!({
+                    "reason": "race",
+                    "cause": cause,
+                    "replicas": replicas,
+                    "attempts": attempts.collect::<Vec<Json>>(),
+                })
             }
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),

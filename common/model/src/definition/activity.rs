@@ -75,6 +75,10 @@ pub struct Activity {
     /// its process, or else of its process manager. Nothing is said where it takes none.
     #[n(19)]
     pub limits: Option<Vec<(String, u32)>>,
+    /// The attempts that are started on different machines from the beginning, of which the first result counts: from
+    /// 2 to [`super::limits::REPLICAS_MAX`], of an activity that is repeatable. Nothing is said where there is one.
+    #[n(20)]
+    pub replicas: Option<u32>,
 }
 
 /// The command line of an activity.
@@ -271,6 +275,11 @@ impl Activity {
         self.limits.as_deref().unwrap_or_default()
     }
 
+    /// The attempts that are started from the beginning.
+    pub fn n_replicas(&self) -> u32 {
+        self.replicas.filter(|_| self.repeatable).unwrap_or(1)
+    }
+
     /// A command on one core, with nothing else said of it.
     pub fn new(command: Command) -> Activity {
         Activity {
@@ -294,6 +303,7 @@ impl Activity {
             uses: None,
             activation: None,
             limits: None,
+            replicas: None,
         }
     }
 }

@@ -34,7 +34,8 @@ use self::words::{
 };
 use super::grow::{Copies, Crossings};
 use super::limits::{
-    COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, VALUES_BYTES_MAX,
+    COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, ROUNDS_MAX,
+    VALUES_BYTES_MAX,
 };
 use super::links::LinkNumbers;
 use super::order::Order;
@@ -285,6 +286,10 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
         check_environment(environment, problems);
     }
     check_priority(draft.priority, None, problems);
+    if let Some(policy) = draft.policy.filter(|policy| !policy.is_within_bounds()) {
+        let says = format!("{policy}; from 1 to {ROUNDS_MAX} rounds");
+        problems.add(None, "policy", says);
+    }
 }
 
 fn check_priority(priority: Option<i32>, node: Option<NodeId>, problems: &mut Problems) {

@@ -57,6 +57,11 @@ pub const ORDER_STEPS_MAX: usize = 100_000_000;
 pub const COPIES_MAX: u32 = 1;
 /// The greatest priority, and as a negative number the least.
 pub const PRIORITY_MAX: i32 = 1_000;
+/// Rounds of a machine: beyond that, a round is seldom more than one activity.
+pub const ROUNDS_MAX: u32 = 1_000;
+/// Attempts at one activity that are started at once: each costs as much as the activity, and the first of four is
+/// seldom late.
+pub const REPLICAS_MAX: u32 = 4;
 /// Tries of one activity.
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// The least growth of the memory of a try, in percent: less would take many tries for nothing...

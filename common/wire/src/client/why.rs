@@ -148,6 +148,47 @@ pub enum Reason {
         #[n(1)]
         resource: ResourceId,
     },
+    /// Several attempts at it run at the same time, or ran.
+    #[n(16)]
+    Race {
+        /// Why there is more than one.
+        #[n(0)]
+        cause: RaceCause,
+        /// The attempts, at most [`REASONS_MAX`], the first one first.
+        #[n(1)]
+        attempts: Vec<Raced>,
+    },
+}
+
+/// Why several attempts at an activity run at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum RaceCause {
+    /// The first one took far longer than runs of it take.
+    #[n(0)]
+    Straggler,
+    /// The definition wants so many from the beginning.
+    #[n(1)]
+    Replicas(#[n(0)] u32),
+}
+
+/// An attempt that runs, or ran, beside others at the same activity.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Raced {
+    /// Its number.
+    #[n(0)]
+    pub number: u32,
+    /// Its machine.
+    #[n(1)]
+    pub resource: ResourceId,
+    /// When its command started, by the clock of its machine, where that is known.
+    #[n(2)]
+    pub started: Option<Wall>,
+    /// Its end, as in the status of an activity; none while it is out.
+    #[n(3)]
+    pub end: Option<String>,
+    /// True if its result is that of the activity.
+    #[n(4)]
+    pub counts: bool,
 }
 
 /// Why an activity is run again where an outcome of an earlier run might stand for it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use expression::Programs;
 use model::{ActivityId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
-use wire::client::{self, Answer, REASONS_MAX, Reason, Recall, Why};
+use wire::client::{self, Answer, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why};
 
 use super::Shown;
 use crate::dispatch::{Commands, FullLimit, Grid, command_of};
@@ -122,12 +122,16 @@ pub(super) fn explain(
 ) -> Why {
     let runs = command_of(seen.running, process, activity).is_some();
     let phase = process.activity(activity).phase;
+    let race = race(process, activity, seen.running);
     let mut reasons = reasons(process, activity, phase, seen);
     if reasons.len() < REASONS_MAX {
         reasons.extend(tries(process, activity, phase));
     }
     if reasons.len() < REASONS_MAX {
         reasons.extend(each_run(process, activity, phase));
+    }
+    if reasons.len() < REASONS_MAX {
+        reasons.extend(race);
     }
     let mut seen: Vec<Reason> = Vec::new();
     reasons.retain(|reason| {
@@ -147,6 +151,51 @@ pub(super) fn explain(
         reasons,
         recall: recall(base, process, activity),
     }
+}
+
+/// The attempts at an activity that run beside each other, or of which one has had the result before the others.
+fn race(process: &Process, activity: ActivityId, running: Option<&Commands>) -> Option<Reason> {
+    let declared = process.definition().activity_as_written(activity)?;
+    if !declared.repeatable {
+        return None;
+    }
+    let state = process.activity(activity);
+    let has_result = match state.phase {
+        ActivityPhase::Completed | ActivityPhase::Faulted => true,
+        ActivityPhase::Waiting
+        | ActivityPhase::Ready
+        | ActivityPhase::Backoff
+        | ActivityPhase::Sent
+        | ActivityPhase::Skipped
+        | ActivityPhase::Stopped => false,
+    };
+    let mut attempts = process.attempts(activity);
+    attempts.sort_by_key(|one| one.attempt.number);
+    // One that was lost or given back before the others began was not in the race.
+    let raced = attempts.into_iter().filter(|one| match one.end.as_deref() {
+        None => true,
+        Some(end) => {
+            let is_result = has_result && one.attempt.number == state.number;
+            is_result || has_result && matches!(end, "stopped" | "too late")
+        }
+    });
+    let raced = raced.map(|one| {
+        let key = (activity, one.attempt.number);
+        let starts = running.and_then(|running| running.get(&key));
+        Raced {
+            number: one.attempt.number,
+            resource: one.resource,
+            started: one.started.or(starts.map(|&(at, _)| at)),
+            counts: has_result && one.attempt.number == state.number,
+            end: one.end,
+        }
+    });
+    let attempts: Vec<Raced> = raced.take(REASONS_MAX).collect();
+    let cause = match declared.n_replicas() {
+        1 => RaceCause::Straggler,
+        n => RaceCause::Replicas(n),
+    };
+    (attempts.len() > 1).then_some(Reason::Race { cause, attempts })
 }
 
 /// The reason why a command that was run is run by each `xav run`, of a process without an owner: on a grid only

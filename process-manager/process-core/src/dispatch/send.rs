@@ -101,8 +101,16 @@ impl Attempts {
                     && !known.awaits_recomputation(activity)
                     && !grid.market.holds_back(known, activity)
             };
+            // Those of later rounds are many, and behind the others but for their priorities.
+            let mut n_later = 0;
+            let is_near = |activity: &ActivityId| {
+                n_later += usize::from(grid.market.is_of_later_round(known, *activity));
+                n_later <= limits::LATER_PASSED_MAX
+            };
             let next = queue
                 .in_turn(may_go, |activity| room.admits(activity))
+                .take_while(is_near)
+                .filter(|&activity| !grid.market.is_of_later_round(known, activity))
                 .take(window - n_out)
                 .enumerate();
             let mut is_full = false;

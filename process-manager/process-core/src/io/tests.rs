@@ -7,6 +7,7 @@ use model::{
     Platform, ProcessId, Resource, ResourceId, Span, Work,
 };
 use schedule::SchedulerKind;
+use schedule::rounds::Scope;
 
 use super::{InForce, PlanRequest, PlanResult};
 
@@ -55,6 +56,7 @@ fn asked(seconds: &[u64], powers: &[f64], places: &[u32], slow: &[u32]) -> PlanR
         in_force: Some(InForce {
             entries: entries.collect(),
             slow: slow.iter().copied().map(ResourceId::local).collect(),
+            scope: Scope::All,
         }),
     }
 }

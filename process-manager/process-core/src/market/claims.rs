@@ -60,7 +60,9 @@ impl Market {
             return;
         };
         let mut claims: BTreeMap<GroupId, Claim> = BTreeMap::new();
-        for mut want in needs(known.definition(), &plan) {
+        let mut wants = needs(known.definition(), &plan);
+        self.add_for_replicas(known, &plan, &mut wants);
+        for mut want in wants {
             want.slots = want.slots.saturating_sub(known.granted(want.resource));
             if want.slots == 0 {
                 continue;

@@ -12,10 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, Plan, ProcessId, Resource, ResourceId};
-use schedule::rounds::Policy;
+use model::{ActivityId, AttemptId, Plan, ProcessId, Resource, ResourceId, Span};
+use schedule::rounds::{Policy, Scope};
 
 use super::planning::resource;
+use super::portions::sizing;
 use super::rounds::Slow;
 use super::{Market, Stage};
 use crate::enact::busy::Running;
@@ -36,6 +37,8 @@ pub(super) struct Move {
     movable: BTreeSet<ActivityId>,
     /// The machine that is furthest from what was planned.
     why: Slow,
+    /// The activities that it is about: where they are those of slow machines alone, the plan is taken as it is.
+    scope: Scope,
 }
 
 impl Market {
@@ -71,6 +74,10 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
+        if sizing(known).is_some() {
+            // Its rounds go on where there is nothing to move.
+            step.marks.mark(id);
+        }
         let Some(demand) = self.demands.get(&id).filter(|demand| demand.has_plan) else {
             return;
         };
@@ -88,11 +95,20 @@ impl Market {
         if known.phase() != Phase::Running || resources.len() < 2 {
             return;
         }
-        let Some((why, slow)) = self.note_asked(step, known) else {
+        let scope = match sizing(known) {
+            Some(_) => Scope::Machine,
+            None => Scope::All,
+        };
+        let asked = match scope {
+            Scope::Machine => self.take_losses(id),
+            Scope::All => self.note_asked(step, known),
+        };
+        let Some((why, slow)) = asked else {
             return;
         };
         let movable = unstarted(known, running, &slow);
-        if movable.is_empty() && !has_unsent(known) {
+        let may_move = |place: ResourceId| scope == Scope::All || slow.contains(&place);
+        if movable.is_empty() && !has_unsent(known, may_move) {
             return;
         }
         // Activities of others go to a machine that is faster than planned.
@@ -100,9 +116,14 @@ impl Market {
         let in_force = InForce {
             entries: known.state.plan.entries.clone(),
             slow,
+            scope,
         };
         if let Some(demand) = self.demands.get_mut(&id) {
-            demand.moves = Some(Move { movable, why });
+            demand.moves = Some(Move {
+                movable,
+                why,
+                scope,
+            });
         }
         if self.request_comparison(step, id, resources, running, in_force) {
             step.cx.note(Noted::AskedToMove);
@@ -127,10 +148,17 @@ impl Market {
             return;
         };
         let least = Policy::xavantes().gain_least.unwrap_or_default();
-        let pays = made.compared.is_some_and(|(before, after)| {
+        let is_shorter = |(before, after): (Span, Span)| {
             let gain = before.saturating_sub(after);
             gain >= limits::MOVE_GAIN && gain.seconds() > least * before.seconds()
-        });
+        };
+        let pays = match moves.scope {
+            Scope::All => made.compared.is_some_and(is_shorter),
+            Scope::Machine => made
+                .result
+                .as_ref()
+                .is_ok_and(|plan| n_moved(known, plan) > 0),
+        };
         self.note_answered(id, pays);
         let (Ok(plan), Some((before, after)), true) = (made.result, made.compared, pays) else {
             step.cx.note(Noted::NotWorthMoving);
@@ -283,10 +311,10 @@ fn unstarted(
     unstarted.map(|one| one.activity).collect()
 }
 
-/// Returns true if an activity of the plan has not been sent.
-fn has_unsent(known: &Process) -> bool {
+/// Returns true if an activity of the plan that has such a machine has not been sent.
+fn has_unsent(known: &Process, has_machine: impl Fn(ResourceId) -> bool) -> bool {
     let mut entries = known.state.plan.entries.iter();
-    entries.any(|entry| is_unsent(known, entry.activity))
+    entries.any(|entry| has_machine(entry.resource) && is_unsent(known, entry.activity))
 }
 
 fn is_unsent(known: &Process, activity: ActivityId) -> bool {

@@ -266,6 +266,7 @@ impl Market {
         running: &dyn Running,
         in_force: Option<InForce>,
     ) -> bool {
+        self.note_spare(id, &resources);
         // A machine counts as it has shown itself to this process, and to others before.
         for one in &mut resources {
             one.power *= self.shown_part(id, one.id) * self.factor(id, one.id);

@@ -131,14 +131,28 @@ impl Market {
             return false;
         };
         let offered = self.answering(machines, place);
-        let takes_it = offered.is_some_and(|offered| fits(offered, declared))
+        offered.is_some_and(|offered| fits(offered, declared))
+            && declared.cores <= self.idle_slots(known, machines, place)
+    }
+
+    /// The slots of a machine that a process holds there and nobody of it uses or waits for.
+    pub(super) fn idle_slots(
+        &self,
+        known: &Process,
+        machines: &Machines,
+        place: ResourceId,
+    ) -> u32 {
+        let takes_any = self.answering(machines, place).is_some()
             && machines.epoch(place).is_some()
             && !machines.is_leaving(place);
-        let unwanted = machines.unwanted(place, known.id());
-        let used = known.all_cores(known.out_at(place).chain(unwanted));
         let is_awaited =
             known.index.ready.contains_key(&Some(place)) || known.index.ready.contains_key(&None);
-        takes_it && !is_awaited && used.saturating_add(declared.cores) <= known.granted(place)
+        if !takes_any || is_awaited {
+            return 0;
+        }
+        let unwanted = machines.unwanted(place, known.id());
+        let used = known.all_cores(known.out_at(place).chain(unwanted));
+        known.granted(place).saturating_sub(used)
     }
 
     /// The seconds that a machine takes to fetch the inputs of an activity which it does not have.
@@ -200,7 +214,9 @@ fn straggler(
     let is_alone = known.is_out(attempt)
         && known.activity(activity).number == number
         && known.rivals(activity).next().is_none();
-    let may = declared.repeatable && known.last_number(activity) <= limits::STRAGGLED_MAX;
+    // One with replicas has as many attempts as it is to have, where there is room.
+    let may_race = declared.repeatable && declared.n_replicas() == 1;
+    let may = may_race && known.last_number(activity) <= limits::STRAGGLED_MAX;
     (may && is_alone && is_late && !known.is_recomputation(attempt)).then_some(Straggler {
         activity,
         most: expected.work * spread,

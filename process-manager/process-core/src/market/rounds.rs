@@ -23,6 +23,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
+use super::portions::{Done, Judged, Portions, has_several_machines, sizing};
 use super::races::{Expected, Late};
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
@@ -64,6 +65,8 @@ const FACTOR_MOST: f64 = 1e3;
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     courses: BTreeMap<ProcessId, Course>,
+    /// Of processes whose machines are sent their parts of the plan in rounds.
+    pub(super) portions: BTreeMap<ProcessId, Portions>,
     /// Processes whose machines are not as the plan in force counts on.
     pub(super) wanted: BTreeSet<ProcessId>,
     /// True if the last plan was asked for by one of them: the next one is another's, if any waits.
@@ -121,8 +124,9 @@ struct Course {
 struct Running {
     resource: ResourceId,
     since: Mono,
-    /// The seconds that it takes at the nominal power of its machine.
+    /// The seconds that it takes at the nominal power of its machine, and at the one that it was known to have.
     nominal: f64,
+    expected: f64,
     /// The moment at which it is judged if it still runs.
     due: Mono,
 }
@@ -241,12 +245,15 @@ impl Market {
                 resource,
                 since: step.now.mono,
                 nominal,
+                expected,
                 due,
             };
             // A machine that is connected anew tells it once more.
             let attempt = (activity, one.attempt.number);
             course.running.entry(attempt).or_insert(running);
-            step.timers.set_by(Timer::Judge(id), due);
+            if sizing(known).is_none() {
+                step.timers.set_by(Timer::Judge(id), due);
+            }
         }
     }
 
@@ -274,24 +281,38 @@ impl Market {
             let ran = self.rounds.courses.get_mut(&id);
             let attempt = (activity, outcome.attempt.number);
             let ran = ran.and_then(|course| course.running.remove(&attempt));
-            if outcome.end != End::Completed || outcome.wall == Span::ZERO {
+            if outcome.end != End::Completed {
                 continue;
             }
-            let nominal = ran.map(|ran| ran.nominal);
+            let real = outcome.wall.seconds();
+            let has_rounds = sizing(known).is_some();
+            let mut done = Done {
+                resource,
+                activity,
+                times: None,
+            };
+            let (nominal, expected) = ran.map(|ran| (ran.nominal, ran.expected)).unzip();
             self.keep_shown_part(id, resource);
             let nominal = nominal.or_else(|| self.nominal(known, step.history, activity, resource));
-            let Some(nominal) = nominal else {
+            let Some(nominal) = nominal.filter(|_| outcome.wall > Span::ZERO) else {
+                self.note_done(step, id, done);
                 continue;
             };
             let course = self.rounds.courses.entry(id).or_default();
+            let expected = expected.unwrap_or(nominal / course.factor(resource));
+            done.times = Some((expected, real));
             course.count(nominal);
-            let real = outcome.wall.seconds();
             course.chance.ended(resource, nominal / real);
             let memory = slots * course.memory(nominal);
             let shown = course.shown.entry(resource).or_default();
             shown.ended(nominal, real);
             shown.forget_beyond(memory);
-            judged.insert(id);
+            match has_rounds {
+                true => self.note_done(step, id, done),
+                false => {
+                    judged.insert(id);
+                }
+            }
         }
         for id in judged {
             self.look(step, id);
@@ -307,6 +328,14 @@ impl Market {
         id: ProcessId,
     ) -> Vec<(ActivityId, ResourceId)> {
         self.end_moves(step, id);
+        if step
+            .cx
+            .process(id)
+            .is_some_and(|known| sizing(known).is_some())
+        {
+            self.ask_for_losses(step, id);
+            return Vec::new();
+        }
         let is_out = |activity: ActivityId, number: u32| {
             let known = step.cx.process(id);
             known.is_some_and(|known| {
@@ -369,7 +398,8 @@ impl Market {
 
     /// Looks whether links are as fast as the plan of a process counts on.
     pub(crate) fn look_at_ways(&mut self, step: &mut Step<'_>, id: ProcessId) {
-        let Some(known) = step.cx.process(id).filter(|known| is_judged(known)) else {
+        let known = step.cx.process(id);
+        let Some(known) = known.filter(|known| is_judged(known) && sizing(known).is_none()) else {
             return;
         };
         if self.changed_way(step, known).is_some() {
@@ -463,6 +493,32 @@ impl Market {
         Some((furthest, slow))
     }
 
+    /// A machine is judged at the end of its round: one that took longer than expected has lost as much of its power.
+    pub(super) fn note_round(&mut self, step: &mut Step<'_>, id: ProcessId, judged: Judged) {
+        let course = self.rounds.courses.entry(id).or_default();
+        let factor = course.factors.entry(judged.resource).or_insert(1.0);
+        if judged.is_loss {
+            *factor = (*factor * judged.performance).clamp(FACTOR_LEAST, FACTOR_MOST);
+        }
+        step.cx.note(Noted::Judged);
+        self.note_shown(step, id);
+    }
+
+    /// The machines whose last rounds took too long and the slowest of them, for which a plan is asked for now.
+    pub(super) fn take_losses(&mut self, id: ProcessId) -> Option<(Slow, BTreeSet<ResourceId>)> {
+        let slow = self.rounds.portions.get_mut(&id)?.take_losses();
+        let factors = slow.iter().map(|&one| (one, self.factor(id, one)));
+        let slowest = factors.min_by(|one, other| one.1.total_cmp(&other.1));
+        let (resource, factor) = slowest?;
+        let why = Slow {
+            resource,
+            factor,
+            cause: Cause::Power,
+            is_slower: true,
+        };
+        Some((why, slow))
+    }
+
     /// The plan that was asked for is kept, or does not pay: after each that does not, the next question waits
     /// twice as long.
     pub(super) fn note_answered(&mut self, id: ProcessId, pays: bool) {
@@ -517,6 +573,7 @@ impl Market {
         if self.rounds.courses.remove(&id).is_some() {
             step.timers.cancel(Timer::Judge(id));
         }
+        self.rounds.portions.remove(&id);
         self.rounds.wanted.remove(&id);
     }
 
@@ -537,12 +594,6 @@ impl Market {
 /// Returns true if the machines of a process are judged: it runs, wants that, and has several.
 fn is_judged(known: &Process) -> bool {
     let policy = known.definition().draft().policy.unwrap_or_default();
-    let several = || {
-        known
-            .grants()
-            .filter(|grant| grant.slots > 0)
-            .nth(1)
-            .is_some()
-    };
-    policy == Policy::Xavantes && known.phase() == Phase::Running && several()
+    let is_running = known.phase() == Phase::Running;
+    policy != Policy::Static && is_running && has_several_machines(known)
 }

@@ -38,6 +38,7 @@ fn activity(name: &str, inputs: Vec<Staged>) -> Node {
         uses: None,
         activation: None,
         limits: None,
+        replicas: None,
     };
     Node {
         name: name.to_owned(),

@@ -89,12 +89,17 @@ fn may_race(
             "{attempt} is sent in a race, and no other one is out"
         ));
     };
-    let mut others = process.beside.iter();
-    if others.any(|one| one.activity == attempt.activity) {
-        return Err(format!("{attempt} is the third one of a race"));
+    let others = process.beside.iter();
+    let others = others.filter(|one| one.activity == attempt.activity);
+    let others: Vec<&AttemptId> = others.chain([first]).collect();
+    let replicas = known.replicas.get(&(attempt.process, attempt.activity));
+    let most = replicas.map_or(2, |&n| n.max(2));
+    if others.len() as u32 >= most {
+        return Err(format!("{attempt} is one of more than {most} in a race"));
     }
-    if process.sent.get(first) == Some(&resource) {
-        return Err(format!("{attempt} is sent to the machine of {first}"));
+    let here = |one: &&&AttemptId| process.sent.get(**one) == Some(&resource);
+    if let Some(other) = others.iter().find(here) {
+        return Err(format!("{attempt} is sent to the machine of {other}"));
     }
     if process.sent.contains_key(&attempt) {
         return Err(format!("{attempt} is sent a second time"));

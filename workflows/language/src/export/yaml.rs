@@ -380,6 +380,9 @@ impl Writer<'_> {
         if activity.repeatable {
             line("repeatable", "true".to_owned());
         }
+        if let Some(n) = activity.replicas {
+            line("replicas", n.to_string());
+        }
         if activity.at_most_once {
             line("at-most-once", "true".to_owned());
         }

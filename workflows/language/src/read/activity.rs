@@ -89,6 +89,9 @@ impl Reader<'_, '_> {
             uses: fields.get("uses").map(|at| self.uses(at)),
             activation: self.activation(fields),
             limits: fields.get("uses-limit").map(|at| self.uses_limit(at)),
+            replicas: fields
+                .get("replicas")
+                .and_then(|at| self.whole(at, "a whole number")),
         };
         self.lay_own(&mut activity, fields.get("inputs"));
         activity

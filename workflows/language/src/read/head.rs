@@ -207,7 +207,8 @@ impl Reader<'_, '_> {
     }
 
     fn policy(&mut self, at: Id) -> Option<Policy> {
-        self.one_of(at, "`xavantes` or `static`", Policy::named)
+        let wanted = "`xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000";
+        self.one_of(at, wanted, Policy::named)
     }
 
     fn one_of<T>(&mut self, at: Id, wanted: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {

@@ -342,6 +342,9 @@ fn run(definition: &Definition, activity: &Activity, mut put: impl FnMut(&str, V
     if activity.repeatable {
         put("repeatable", true.into());
     }
+    if let Some(n) = activity.replicas {
+        put("replicas", n.into());
+    }
     if activity.at_most_once {
         put("at_most_once", true.into());
     }

@@ -111,7 +111,7 @@ body: { activity: a, run: [a] }
         "12:7: `controlers` where `direct` or `controllers` is expected",
         "13:21: text where `true` or `false` is expected",
         "14:11: `carry on` where `finish`, `stop` or `continue` is expected",
-        "15:9: `statik` where `xavantes` or `static` is expected",
+        "15:9: `statik` where `xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000 is expected",
     ];
     assert_eq!(lines(&refused(text)), expected);
 }
@@ -233,7 +233,7 @@ fn activities_are_strict() {
             "15:14: a number where a mapping (a retry) is expected (write `retry: { attempts: 3 }`)",
             "16:15: text where a mapping (a capture) is expected (write `stdout: { into: total }`)",
             "17:7: `gpu` is part of the language, but this version does not run it",
-            "18:7: `replicas` is part of the language, but this version does not run it",
+            "18:17: an activity that is not repeatable cannot have replicas (its attempts run at the same time: write `repeatable: true` if that does no harm)",
             "19:14: text where `true` or `false` is expected",
             "20:23: no variable is called `totl` (did you mean `total`?)",
             "20:33: `string` is not a kind of value (did you mean `text`?)",
@@ -461,6 +461,27 @@ fn environments_retries_and_limits_are_strict() {
         "17:28: a directory, not a file",
         "19:19: an activity that takes of a limit cannot be repeatable (two attempts could run at the same time, and both would need it)",
         "20:47: memory grows after `out-of-memory`, which is not in `on` (add `out-of-memory` to `on`, or leave `memory` out)",
+    ];
+    assert_eq!(lines(&refused(text)), expected, "{text}");
+}
+
+#[test]
+fn replicas_want_an_activity_that_may_run_several_times_at_once() {
+    let text = "xavantes: 1\nname: p\nlimits: { l: 1 }\npolicy: rounds:1001\nbody:\n\
+                - { activity: a, run: [a], replicas: 2 }\n\
+                - { activity: b, run: [b], repeatable: true, replicas: 5 }\n\
+                - { activity: c, run: [c], repeatable: true, replicas: 1 }\n\
+                - { activity: d, run: [d], replicas: 2, uses-limit: l }\n\
+                - { activity: e, run: [e], replicas: 2, at-most-once: true }\n\
+                - { activity: f, run: [f], repeatable: true, replicas: two }\n";
+    let expected = [
+        "4:9: `rounds:1001` where `xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000 is expected",
+        "6:38: an activity that is not repeatable cannot have replicas (its attempts run at the same time: write `repeatable: true` if that does no harm)",
+        "7:56: 5 replicas; 2 to 4 (one attempt at a time is what is done without `replicas`)",
+        "8:56: 1 replicas; 2 to 4 (one attempt at a time is what is done without `replicas`)",
+        "9:38: an activity that takes of a limit cannot have replicas (several attempts run at the same time, and each would need it)",
+        "10:28: an activity that is never run twice cannot have replicas",
+        "11:56: `two` where a whole number is expected (write `2`)",
     ];
     assert_eq!(lines(&refused(text)), expected, "{text}");
 }

@@ -29,7 +29,7 @@ data: controllers
 copies: 1
 keep-intermediates: false
 on-fault: continue
-policy: static
+policy: rounds:4
 priority: -7
 body:
   parallel:
@@ -49,6 +49,7 @@ body:
       retry: { attempts: 3, backoff: 100ms, on: [1, lost, timeout] }
       cache: true
       repeatable: true
+      replicas: 3
       priority: 12
     - sequence:
         name: later
@@ -115,8 +116,9 @@ fn everything_is_read() {
     assert_eq!(first.labels, [("os".to_owned(), "linux".to_owned())]);
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
     assert_eq!(first.cache, Caching::Always);
+    assert_eq!(draft.policy, Some(model::Policy::Rounds(4)));
     assert_eq!((draft.priority, first.priority), (Some(-7), Some(12)));
-    assert!(first.repeatable && !first.at_most_once);
+    assert!(first.repeatable && first.n_replicas() == 3 && !first.at_most_once);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];
     assert_eq!(
         first.retry,

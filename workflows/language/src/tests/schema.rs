@@ -242,6 +242,7 @@ fn example(table: &Table, key: &str) -> String {
             "labels" => activity("labels: { os: linux }"),
             "retry" => activity("retry: { attempts: 2 }"),
             "cache" | "repeatable" | "at-most-once" => activity(&format!("{key}: true")),
+            "replicas" => activity("repeatable: true, replicas: 2"),
             "join" => activity("join: any"),
             _ => activity("cores: 1"),
         },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use model::limits::PRIORITY_MAX;
+use model::limits::{PRIORITY_MAX, ROUNDS_MAX};
 use model::{OnFault, Policy, Span};
 use schedule::SchedulerKind;
 
@@ -144,8 +144,9 @@ pub(crate) struct Rerun {
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Adapting {
     /// The rule for machines that are slower than planned, in place of `policy` in the definition:
-    /// `xavantes` moves what has not started where that pays, `static` moves nothing
-    #[arg(long, value_name = "xavantes|static", value_parser = policy)]
+    /// `xavantes` moves what has not started where that pays, `static` moves nothing, and `rounds:T` (T from 1 to
+    /// 1000) and `adaptive` are the rounds of the published algorithms (docs/rounds.md)
+    #[arg(long, value_name = "xavantes|static|rounds:T|adaptive", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 }
 
@@ -209,8 +210,10 @@ fn on_fault(name: &str) -> Result<OnFault, String> {
 
 /// The rule for slow machines, by its name.
 fn policy(name: &str) -> Result<Policy, String> {
-    let names = Policy::ALL.map(Policy::name);
-    Policy::named(name).ok_or_else(|| unknown(name, &names))
+    Policy::named(name).ok_or_else(|| match name.starts_with("rounds") {
+        true => format!("`rounds:T` has a whole number T from 1 to {ROUNDS_MAX}, such as rounds:4"),
+        false => unknown(name, &Policy::WORDS),
+    })
 }
 
 /// The message for a name that is none of these.

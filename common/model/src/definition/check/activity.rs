@@ -7,7 +7,7 @@ use super::problems::Problems;
 use super::words::{check_name, check_path, check_template};
 use super::{check_priority, check_source, check_used, check_variable};
 use crate::definition::limits::{
-    ATTEMPTS_MAX, CORES_MAX, MEMORY_PERCENT_MAX, MEMORY_PERCENT_MIN, PARTS_MAX,
+    ATTEMPTS_MAX, CORES_MAX, MEMORY_PERCENT_MAX, MEMORY_PERCENT_MIN, PARTS_MAX, REPLICAS_MAX,
 };
 use crate::definition::{
     Activation, Activity, Capture, Command, Draft, NodeKind, Parse, Produced, Source, Staged, Stdin,
@@ -68,6 +68,7 @@ pub(super) fn check_activity(
     check_activation(activity.activation.as_ref(), here, problems);
     check_environment_file(draft, activity, id, problems);
     check_used(draft, activity, id, problems);
+    check_replicas(activity, id, problems);
     let mut staged_paths = BTreeSet::new();
     for staged in &activity.inputs {
         let field = format!("inputs.{}", staged.path);
@@ -192,6 +193,35 @@ pub(super) fn check_activity(
 }
 
 /// A variable keeps what is captured into it.
+fn check_replicas(activity: &Activity, id: NodeId, problems: &mut Problems) {
+    let Some(n) = activity.replicas else {
+        return;
+    };
+    let here = Some(id);
+    if !(2..=REPLICAS_MAX).contains(&n) {
+        let message = format!("{n} replicas; 2 to {REPLICAS_MAX}");
+        let hint = "one attempt at a time is what is done without `replicas`";
+        problems.hint(here, "replicas", message, hint);
+    }
+    let what = "cannot have replicas";
+    if activity.at_most_once {
+        problems.add(
+            here,
+            "replicas",
+            format!("an activity that is never run twice {what}"),
+        );
+    } else if !activity.used_limits().is_empty() {
+        let message = format!("an activity that takes of a limit {what}");
+        let hint = "several attempts run at the same time, and each would need it";
+        problems.hint(here, "replicas", message, hint);
+    } else if !activity.repeatable {
+        let message = format!("an activity that is not repeatable {what}");
+        let hint =
+            "its attempts run at the same time: write `repeatable: true` if that does no harm";
+        problems.hint(here, "replicas", message, hint);
+    }
+}
+
 fn check_capture(
     draft: &Draft,
     capture: Capture,

@@ -14,6 +14,9 @@ use crate::record::Cause;
 use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{Input, Stream, Tally};
 
+mod portions;
+mod replicas;
+
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
 

@@ -119,6 +119,7 @@ prop_compose! {
         on in prop::collection::vec(0i32..256, 0..3),
         growth in prop::option::of(110u32..1_000),
         root in prop::option::of("/[a-z #'-]{0,40}"),
+        replicas in prop::option::of(2u32..5),
         units in prop::option::of(prop::collection::vec(1u32..9, 1..3)),
     ) -> Activity {
         let capture = |given: bool, variable, parse| given.then_some(Capture { variable, parse });
@@ -159,6 +160,7 @@ prop_compose! {
             cache: Caching::written(cache),
             repeatable: repeatable && !at_most_once && units.is_none(),
             at_most_once,
+            replicas: replicas.filter(|_| repeatable && !at_most_once && units.is_none()),
             activation: root.map(Activation::Path),
             limits: units,
             ..Activity::new(command)

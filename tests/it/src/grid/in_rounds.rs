@@ -1,0 +1,61 @@
+//! The published rules: machines get their parts of the plan in rounds, and what has not started moves after a slow one.
+
+use serde_json::Value;
+
+use super::until_it_is;
+use super::world::World;
+
+/// Activities of the process, of 200 ms by their definition.
+const ACTIVITIES: usize = 24;
+
+/// The activities that have completed on a machine.
+fn completed(status: &Value, machine: &str) -> usize {
+    let all = status["activity_list"].as_array().unwrap();
+    let there = all.iter().filter(|one| {
+        let last = one["attempts"].as_array().and_then(|all| all.last());
+        assert_eq!(one["state"], "completed", "{one}");
+        last.is_some_and(|last| last["resource"] == machine)
+    });
+    there.count()
+}
+
+#[test]
+fn what_has_not_started_moves_after_a_slow_round() {
+    for policy in ["rounds:3", "adaptive"] {
+        // Another process of the same grid would know from its first plan on that the machine is slow.
+        let world = World::new(1, 2);
+        let grid = world.user("ada");
+        let home = world.home_of(0).display().to_string();
+        let name = policy.replace(':', "-");
+        let text = format!(
+            "\
+xavantes: 1
+name: in-{name}
+policy: {policy}
+body:
+  for-each:
+    item: n
+    in: ${{ range(0, {ACTIVITIES}) }}
+    do:
+      activity: nap
+      run: {{ shell: 'case $PWD in {home}/*) sleep 1.2;; *) sleep 0.2;; esac' }}
+      work: 200ms
+"
+        );
+        let file = world.sandbox.file(&format!("{name}.yaml"), &text);
+        let submit = ["submit", &file, "--grid", &grid];
+        let done = world.sandbox.xav(&submit).expect(0);
+        let id = done.stdout.trim_end().to_owned();
+        let status = until_it_is(&world, &grid, &id, "completed");
+        let there = completed(&status, "am1");
+        assert!(there < ACTIVITIES / 2, "{policy}: {there} {status}");
+        let moves = status["rescheduled"].as_array().unwrap();
+        assert!(!moves.is_empty(), "{policy}: {status}");
+        // A busy machine may make rounds of the other one slow as well.
+        let of_slow = moves.iter().filter(|one| one["resource"] == "am1");
+        let parts: Vec<f64> = of_slow
+            .map(|one| one["power_part"].as_f64().unwrap())
+            .collect();
+        assert!(parts.iter().all(|part| *part < 0.6), "{policy}: {parts:?}");
+    }
+}
