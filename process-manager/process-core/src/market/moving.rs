@@ -79,7 +79,7 @@ impl Market {
             step.marks.mark(id);
         }
         let Some(demand) = self.demands.get(&id).filter(|demand| demand.has_plan) else {
-            return;
+            return self.drop_losses(id);
         };
         if !matches!(demand.stage, Stage::Settled) {
             // Once its slots are claimed, it is looked at again.
@@ -93,7 +93,7 @@ impl Market {
             .filter_map(|place| resource(self.answering(machines, place)?, known.granted(place)));
         let resources: Vec<Resource> = resources.collect();
         if known.phase() != Phase::Running || resources.len() < 2 {
-            return;
+            return self.drop_losses(id);
         }
         let scope = match sizing(known) {
             Some(_) => Scope::Machine,

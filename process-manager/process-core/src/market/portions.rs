@@ -163,6 +163,13 @@ impl Market {
         }
     }
 
+    /// No plan can be made for the machines whose last rounds took too long: their rounds go on.
+    pub(super) fn drop_losses(&mut self, id: ProcessId) {
+        if let Some(portions) = self.rounds.portions.get_mut(&id) {
+            portions.take_losses();
+        }
+    }
+
     /// Returns true if a plan is wanted or made because of a machine.
     fn is_planned_for_losses(&self, id: ProcessId) -> bool {
         let is_made = |demand: &Demand| match demand.stage {
