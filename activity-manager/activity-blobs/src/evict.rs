@@ -22,6 +22,14 @@ pub struct Evicted {
     pub bytes_left: Bytes,
 }
 
+impl Evicted {
+    /// Counts a removed blob of so many bytes.
+    pub(crate) fn count(&mut self, bytes: Bytes) {
+        self.n_blobs += 1;
+        self.bytes = self.bytes + bytes;
+    }
+}
+
 /// Why an eviction stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum EvictError {
@@ -177,17 +185,8 @@ impl Store {
             (victims, index.tick())
         };
         for hash in victims {
-            let removed =
-                self.inner
-                    .remove_idle(hash, chosen_at)
-                    .map_err(|source| EvictError::Remove {
-                        hash,
-                        path: self.dir().to_path_buf(),
-                        source,
-                    })?;
-            if let Some(bytes) = removed {
-                evicted.n_blobs += 1;
-                evicted.bytes = evicted.bytes + Bytes(bytes);
+            if let Some(bytes) = self.remove(hash, chosen_at)? {
+                evicted.count(bytes);
             }
         }
         evicted.bytes_left = self.size();
@@ -202,13 +201,19 @@ impl Store {
             return Ok(false);
         }
         let chosen_at = self.inner.index().tick();
+        Ok(self.remove(hash, chosen_at)?.is_some())
+    }
+
+    /// Removes a blob that nobody has used since it was chosen. Returns its bytes on the disk; none if it stays,
+    /// because it is held or not flushed.
+    pub(crate) fn remove(&self, hash: Hash, chosen_at: u64) -> Result<Option<Bytes>, EvictError> {
         let removed = self.inner.remove_idle(hash, chosen_at);
         let removed = removed.map_err(|source| EvictError::Remove {
             hash,
             path: self.dir().to_path_buf(),
             source,
         })?;
-        Ok(removed.is_some())
+        Ok(removed.map(Bytes))
     }
 
     /// The size on the disk of the blobs of these, each counted once.

@@ -41,15 +41,8 @@ impl Store {
             if entry.is_none_or(|entry| entry.bytes <= LET_GO_BYTES_MIN) {
                 continue;
             }
-            let removed = self.inner.remove_idle(hash, chosen_at);
-            let removed = removed.map_err(|source| EvictError::Remove {
-                hash,
-                path: self.dir().to_path_buf(),
-                source,
-            })?;
-            if let Some(bytes) = removed {
-                gone.n_blobs += 1;
-                gone.bytes.0 += bytes;
+            if let Some(bytes) = self.remove(hash, chosen_at)? {
+                gone.count(bytes);
             }
         }
         gone.bytes_left = self.size();

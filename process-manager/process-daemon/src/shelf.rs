@@ -35,7 +35,7 @@ impl FileShelf {
     /// The shelf of a manager with this directory, whose journal is locked. It is empty.
     pub(crate) fn in_directory(directory: &Path) -> FileShelf {
         let directory = directory.join(DIRECTORY);
-        // What stays is overwritten.
+        // A file that stays is overwritten.
         let _ = fs::remove_dir_all(&directory);
         FileShelf {
             directory,
@@ -93,7 +93,7 @@ impl Shelved for FileOnShelf {
 
 impl Drop for FileOnShelf {
     fn drop(&mut self) {
-        // What stays is removed by the next start.
+        // The next start removes a file that stays.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -210,7 +210,7 @@ impl Least {
             let (place, host) = (task as usize, progress.host[task as usize]);
             let stays = !self.may_move[place];
             let is_waiting = progress.is_waiting(task);
-            // What follows it starts then.
+            // The earliest start of its successors.
             let base = self.eft[place].max(progress.now);
             let mut after = 0.0f64;
             self.messages.clear();

@@ -287,14 +287,7 @@ impl Question {
         let taken = std::mem::take(room);
         let mut estimates = Estimates::within(taken, setting, progress, &movable, &[]);
         candidates.begin(progress, self.stoppable());
-        let mut answer = Answer {
-            number: self.number,
-            clusters: Vec::new(),
-            stranded: Vec::new(),
-            controllers: progress.controllers.clone(),
-            before,
-            after: before,
-        };
+        let mut answer = self.as_it_is(progress, before);
         for &head in &movable {
             if estimates.host[head as usize] != NONE {
                 continue;

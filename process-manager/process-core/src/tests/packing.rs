@@ -182,7 +182,7 @@ fn what_lies_on_a_shelf_answers_as_before_and_is_gone_with_its_process() {
     );
     assert_eq!(format!("{:?}", state(&bench, KEY)), printed);
     assert_eq!(ask_all(&mut bench, KEY), before);
-    // What was unpacked for readers goes, and what lies on the shelf stays.
+    // The process that readers had unpacked goes, and its bytes on the shelf stay.
     bench.pass(6);
     assert!(packed(&bench, KEY).is_some());
     assert_eq!(n_shelved.load(Ordering::Relaxed), 1);

@@ -270,7 +270,7 @@ fn files_that_a_later_item_may_pick_stay_where_others_go() {
     bench.run();
     assert_eq!(bench.status().summary.phase, Phase::Completed);
     assert_eq!(read_by(&seen, "merge 2"), ["merge 0", "merge 1"]);
-    // What merges have made is an output.
+    // Files of merges are outputs.
     assert_eq!(gone(&bench), BTreeSet::from([2, 5, 6, 7, 8]));
     bench.restart();
 }

@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
+use super::shown::{ACTIVITIES, naps};
 use super::until_it_is;
 use super::world::World;
-
-/// Activities of the process, of 200 ms by their definition.
-const ACTIVITIES: usize = 24;
 
 /// The activities that have completed on a machine.
 fn completed(status: &Value, machine: &str) -> usize {
@@ -27,22 +25,8 @@ fn what_has_not_started_moves_after_a_slow_round() {
         let grid = world.user("ada");
         let home = world.home_of(0).display().to_string();
         let name = policy.replace(':', "-");
-        let text = format!(
-            "\
-xavantes: 1
-name: in-{name}
-policy: {policy}
-body:
-  for-each:
-    item: n
-    in: ${{ range(0, {ACTIVITIES}) }}
-    do:
-      activity: nap
-      run: {{ shell: 'case $PWD in {home}/*) sleep 1.2;; *) sleep 0.2;; esac' }}
-      work: 200ms
-"
-        );
-        let file = world.sandbox.file(&format!("{name}.yaml"), &text);
+        let command = format!("case $PWD in {home}/*) sleep 1.2;; *) sleep 0.2;; esac");
+        let file = naps(&world, &name, &format!("policy: {policy}"), &command);
         let submit = ["submit", &file, "--grid", &grid];
         let done = world.sandbox.xav(&submit).expect(0);
         let id = done.stdout.trim_end().to_owned();

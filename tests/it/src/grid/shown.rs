@@ -8,9 +8,10 @@ use super::world::World;
 use crate::wait;
 
 /// So many activities, of 200 ms by their definition.
-const ACTIVITIES: usize = 24;
+pub(super) const ACTIVITIES: usize = 24;
 
-fn process(world: &World, name: &str, head: &str, command: &str) -> String {
+/// The definition of a process of naps, with further lines in its head, and their command.
+pub(super) fn naps(world: &World, name: &str, head: &str, command: &str) -> String {
     let text = format!(
         "\
 xavantes: 1
@@ -54,11 +55,11 @@ fn the_first_plan_of_another_process_knows_that_a_machine_is_slow() {
         until_it_is(world, user, &id, "completed")
     };
     // Nobody knows anything yet, so both machines are planned with alike.
-    let before = process(&world, "before", "policy: static", "true");
+    let before = naps(&world, "before", "policy: static", "true");
     let even = planned(&submit(&world, &before, &ben), "am1");
     assert_eq!(even, ACTIVITIES / 2);
 
-    let first = process(&world, "first", "", &slow);
+    let first = naps(&world, "first", "", &slow);
     submit(&world, &first, &ana);
     let history = |world: &World| {
         let ask = ["nodes", "am1", "--history", "--json", "--grid", &admin];
@@ -93,7 +94,7 @@ fn the_first_plan_of_another_process_knows_that_a_machine_is_slow() {
         .says("there is no machine");
 
     // The other process manager has seen nothing by itself.
-    let after = process(&world, "after", "policy: static", "true");
+    let after = naps(&world, "after", "policy: static", "true");
     let uneven = planned(&submit(&world, &after, &ben), "am1");
     assert!((1..=ACTIVITIES / 3).contains(&uneven), "{uneven}");
 
@@ -101,7 +102,7 @@ fn the_first_plan_of_another_process_knows_that_a_machine_is_slow() {
     world.kill_group_manager();
     world.wait_for_machines();
     assert!(lowest(&history(&world)) < 0.6);
-    let again = process(&world, "again", "policy: static", "true");
+    let again = naps(&world, "again", "policy: static", "true");
     let uneven = planned(&submit(&world, &again, &ben), "am1");
     assert!((1..=ACTIVITIES / 3).contains(&uneven), "{uneven}");
 }

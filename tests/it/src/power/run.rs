@@ -164,7 +164,7 @@ impl Wanted {
         if !self.has_files {
             return Ok(());
         }
-        // What was copied is there, or is found where it was.
+        // Inputs are in the store, or are copied again from where they were.
         let again = ["rerun", process, "--same-files", "-i", "n=2", "--quiet"];
         let again = sandbox.xav(&again);
         match again.status {

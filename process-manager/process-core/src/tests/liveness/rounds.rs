@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Hash, NodeId, NodeKind, Policy,
-    Produced, ResourceId, Source, Span, Staged, Wall, Work,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Hash, NodeId, NodeKind, Plan,
+    Policy, Produced, ResourceId, Source, Span, Staged, Wall, Work,
 };
 use wire::attempt::{End, Fetched, FromActivity, Outcome, Started};
 
@@ -300,6 +300,13 @@ fn attempt(name: &str) -> AttemptId {
     }
 }
 
+/// From which machine to which one a plan has moved activities.
+fn moved(before: &Plan, plan: &Plan) -> Vec<(ResourceId, ResourceId)> {
+    let places = plan.entries.iter();
+    let places = places.map(|one| (before.entry(one.activity).unwrap().resource, one.resource));
+    places.filter(|(from, to)| from != to).collect()
+}
+
 fn completed(attempt: AttemptId, started: Wall, wall: Span) -> Outcome {
     Outcome {
         attempt,
@@ -372,10 +379,7 @@ fn activities_of_machines_that_are_as_planned_stay_there() {
     while play.process().n_moves() == 0 {
         play.step();
     }
-    let plan = &play.process().state.plan;
-    let places = plan.entries.iter();
-    let places = places.map(|one| (before.entry(one.activity).unwrap().resource, one.resource));
-    let moved: Vec<_> = places.filter(|(from, to)| from != to).collect();
+    let moved = moved(&before, &play.process().state.plan);
     assert!(!moved.is_empty());
     assert!(moved.iter().all(|(from, _)| from.number == 0), "{moved:?}");
     let took = play.until_the_end(80);

@@ -85,10 +85,7 @@ fn after_a_slow_round_what_has_not_started_there_goes_elsewhere() {
         assert_eq!((why.resource.number, why.cause), (0, Cause::Power));
         // No damping: the power of the round alone.
         assert!((240..260).contains(&why.per_mille), "{policy}: {why:?}");
-        let plan = &known.state.plan;
-        let places = plan.entries.iter();
-        let places = places.map(|one| (before.entry(one.activity).unwrap().resource, one.resource));
-        let moved: Vec<_> = places.filter(|(from, to)| from != to).collect();
+        let moved = moved(&before, &known.state.plan);
         assert!(!moved.is_empty());
         assert!(moved.iter().all(|(from, _)| from.number == 0), "{moved:?}");
         let took = play.until_the_end(80);
@@ -135,6 +132,17 @@ fn rounds_that_wait_for_each_other_go_on() {
             play.until_the_end(32);
         }
     }
+}
+
+#[test]
+fn rounds_go_on_where_no_plan_can_be_made_for_a_slow_one() {
+    let mut play = play(Policy::Rounds(4), wide(40, 500), 500, &[0.25, 1.0]);
+    play.step();
+    // The other machine is not offered any more, and the process still holds its slot.
+    play.stage.machines = vec![0];
+    play.stage.offer();
+    play.until_the_end(40);
+    assert_eq!(play.process().n_moves(), 0);
 }
 
 #[test]
