@@ -47,8 +47,9 @@ pub(crate) struct Attempts {
 /// The attempts of a process that has not given back all its slots.
 #[derive(Debug, Default)]
 struct Open {
-    /// Attempts that were sent and not acknowledged, by machine.
-    unacknowledged: BTreeMap<ResourceId, BTreeSet<AttemptId>>,
+    /// Attempts that were sent and not acknowledged, by machine. Those of a process with variables have their
+    /// messages, since a variable may change meanwhile, and the recorded key is that of the first message.
+    unacknowledged: BTreeMap<ResourceId, BTreeMap<AttemptId, Option<Box<Dispatch>>>>,
     /// Refusals since a machine was heard of last, because it did not know of its grant yet.
     n_early: u32,
     running: Commands,

@@ -42,7 +42,7 @@ impl Attempts {
         if prepared.sent.is_empty() {
             return;
         }
-        self.note_sent(id, resource, &prepared.messages);
+        self.note_sent(step, id, resource, &prepared.messages);
         let sent = Event::Racing(prepared.sent, prepared.cache_keys);
         step.cx.record(Stream::Process(id), sent);
         let to = Destination {

@@ -93,7 +93,7 @@ impl Attempts {
                 let sent = Event::Recomputing(vec![(activity, number, resource)]);
                 step.cx.record(Stream::Process(id), sent);
                 let messages = vec![message];
-                self.note_sent(id, resource, &messages);
+                self.note_sent(step, id, resource, &messages);
                 let to = Destination {
                     resource,
                     epoch,

@@ -162,7 +162,7 @@ impl Attempts {
         let prepared = prepare(step, grid, (id, resource), activities, slice);
         let next = step.now.mono + limits::REPEAT;
         if !prepared.sent.is_empty() {
-            self.note_sent(id, resource, &prepared.messages);
+            self.note_sent(step, id, resource, &prepared.messages);
             let sent = Event::Sent(prepared.sent, prepared.cache_keys);
             step.cx.record(Stream::Process(id), sent);
             self.send_in_parts(step, grid.files, to, prepared.messages);
@@ -184,15 +184,28 @@ impl Attempts {
     }
 
     /// Attempts were sent, and are sent again until their machine has acknowledged them.
-    pub(super) fn note_sent(&mut self, id: ProcessId, resource: ResourceId, messages: &[Dispatch]) {
+    pub(super) fn note_sent(
+        &mut self,
+        step: &Step<'_>,
+        id: ProcessId,
+        resource: ResourceId,
+        messages: &[Dispatch],
+    ) {
+        let known = step.cx.process(id);
+        let may_change =
+            known.is_some_and(|known| !known.definition().draft().variables.is_empty());
         if let Some(open) = self.open.get_mut(&id) {
             self.places.add(id, resource);
             let unacknowledged = open.unacknowledged.entry(resource).or_default();
-            unacknowledged.extend(messages.iter().map(|message| message.attempt));
+            for message in messages {
+                let kept = may_change.then(|| Box::new(message.clone()));
+                unacknowledged.insert(message.attempt, kept);
+            }
         }
     }
 
-    /// Sends again what was sent and not heard of.
+    /// Sends again what was sent and not heard of, as it was recorded. An attempt whose race is lost is not wanted
+    /// any more.
     pub(crate) fn repeat_unacknowledged(
         &mut self,
         step: &mut Step<'_>,
@@ -209,7 +222,7 @@ impl Attempts {
         let Some(unacknowledged) = open.unacknowledged.get_mut(&resource) else {
             return;
         };
-        unacknowledged.retain(|attempt| known.is_out(*attempt));
+        unacknowledged.retain(|attempt, _| known.is_out(*attempt) && !known.has_lost(*attempt));
         if unacknowledged.is_empty() {
             open.unacknowledged.remove(&resource);
             return;
@@ -217,18 +230,30 @@ impl Attempts {
         let Some(epoch) = grid.machines.epoch(resource) else {
             return;
         };
-        let unacknowledged: Vec<AttemptId> = unacknowledged.iter().copied().collect();
         let mut messages = Vec::new();
         let mut n_steps = 0;
-        for attempt in unacknowledged {
-            let mut evaluator = Evaluator::new(step.programs);
-            let message = resolve(known, attempt, &mut evaluator);
-            n_steps += ATTEMPT_STEPS + evaluator.meter.steps();
-            if let Ok(mut message) = message
+        for (&attempt, kept) in unacknowledged.iter() {
+            n_steps += ATTEMPT_STEPS;
+            let message = match kept {
+                Some(kept) => Some(Dispatch {
+                    // The machines that have its files may be others by now.
+                    sources: Vec::new(),
+                    ..Dispatch::clone(kept)
+                }),
+                None => {
+                    let mut evaluator = Evaluator::new(step.programs);
+                    let message = resolve(known, attempt, &mut evaluator);
+                    n_steps += evaluator.meter.steps();
+                    let declared = known.definition().activity_as_written(attempt.activity);
+                    message.ok().map(|mut message| {
+                        grid.bound_memory(declared, resource, &mut message);
+                        message
+                    })
+                }
+            };
+            if let Some(mut message) = message
                 && grid.name_sources(step, known, resource, &mut message)
             {
-                let declared = known.definition().activity_as_written(attempt.activity);
-                grid.bound_memory(declared, resource, &mut message);
                 messages.push(message);
             }
             // The others follow when the first have been heard of.

@@ -3,8 +3,9 @@
 mod races;
 
 use model::{
-    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Draft, Epoch, FaultName, Hash, NodeId,
-    NodeKind, Produced, ResourceId, Source, Span, Staged, Wall,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Capture, Command, Draft, Epoch,
+    FaultName, Hash, NodeId, NodeKind, Parse, Produced, ResourceId, Source, Span, Staged, Template,
+    Type, Value, Variable, Wall,
 };
 use wire::attempt::{
     ATTEMPTS_MAX, Dispatch, End, Failure, INPUTS_MAX, Outcome, Started, ToActivity,
@@ -188,6 +189,55 @@ fn an_attempt_is_sent_again_until_it_was_heard_of() {
     assert_eq!(repeat(&mut bench, &mut attempts), [(FIRST, a)]);
     attempts.heard(FIRST, [a].into_iter());
     assert_eq!(repeat(&mut bench, &mut attempts), []);
+}
+
+#[test]
+fn an_attempt_is_sent_again_as_it_was_recorded_whatever_its_variables_have_become() {
+    let mut changing = pair();
+    changing.variables = vec![Variable {
+        of: None,
+        name: "n".to_owned(),
+        kind: Type::Int,
+        initial: Value::Int(7),
+    }];
+    edit(&mut changing.nodes[1], |activity| {
+        activity.command = Command::List(vec![Template("${n}".to_owned())]);
+    });
+    edit(&mut changing.nodes[2], |activity| {
+        activity.stdout = Some(Capture {
+            variable: 0,
+            parse: Parse::Int,
+        });
+    });
+    let (mut bench, mut attempts, others) = bench(changing);
+    bench.plan(&[(1, FIRST), (2, SECOND)]);
+    send(&mut bench, &mut attempts, &others);
+    let said = |bench: &mut Bench| {
+        let sent = bench.take_to_machines().into_iter();
+        let to_first = sent.filter(|(resource, _)| *resource == FIRST);
+        let messages = to_first.flat_map(|(_, message)| match message {
+            ToActivity::Dispatch { attempts, .. } => attempts,
+            other => panic!("{other:?}"),
+        });
+        let words = messages.map(|message| (message.attempt, message.command));
+        words.collect::<Vec<_>>()
+    };
+    let first = vec![(attempt(1, 1), vec!["7".to_owned()])];
+    assert_eq!(said(&mut bench), first);
+    let wrote = Outcome {
+        stdout: Some(b"8".to_vec()),
+        ..outcome(attempt(2, 1), End::Completed)
+    };
+    attempts.on_outcomes(&mut bench.step(), others.grid(), SECOND, vec![wrote]);
+    assert_eq!(bench.process().state.variables, [Value::Int(8)]);
+    bench.take_to_machines();
+    attempts.repeat_unacknowledged(&mut bench.step(), others.grid(), ID, FIRST);
+    assert_eq!(said(&mut bench), first);
+    // Another attempt has the values of its own time.
+    attempts.compare(&mut bench.step(), FIRST, &[].into(), Gone::NotHeld);
+    send(&mut bench, &mut attempts, &others);
+    let second = vec![(attempt(1, 2), vec!["8".to_owned()])];
+    assert_eq!(said(&mut bench), second);
 }
 
 #[test]

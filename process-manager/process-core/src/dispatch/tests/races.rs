@@ -112,6 +112,20 @@ fn the_first_result_counts_and_the_loser_is_out_until_its_machine_has_stopped_it
 }
 
 #[test]
+fn an_attempt_that_nobody_has_heard_of_is_sent_again_until_another_one_has_won() {
+    let mut race = raced();
+    let repeat = |(bench, attempts, others): &mut (Bench, Attempts, Others)| {
+        attempts.repeat_unacknowledged(&mut bench.step(), others.grid(), ID, FIRST);
+        dispatched(bench)
+    };
+    assert_eq!(repeat(&mut race), [(FIRST, first())]);
+    report(&mut race, SECOND, second(), End::Completed);
+    assert!(race.0.process().has_lost(first()));
+    dispatched(&mut race.0);
+    assert_eq!(repeat(&mut race), []);
+}
+
+#[test]
 fn the_other_attempt_goes_on_where_one_is_lost_or_fails_by_its_place() {
     let ends = [
         End::Lost,
