@@ -69,7 +69,7 @@ const ROOT: &str = "root says as whom commands run; anybody else says nothing";
 pub(super) const REPLACED: &[Replaced] = &[
     Replaced {
         document: "README.md",
-        written: "cargo run --release --bin xav --",
+        written: "cargo run --profile quick --bin xav --",
         carried_out: "xav",
         reason: "the program is built already, as these tests are",
     },
