@@ -1,8 +1,8 @@
-//! The .deb that `packaging/build` makes: what it has, and what is left when it is purged.
+//! The .deb that `packaging/build` makes: what it has, and what is left when it is purged. The archive: whose it is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
@@ -48,13 +48,8 @@ fn below(directory: &Path, shown: &str, found: &mut Vec<String>) {
     found.sort();
 }
 
-#[test]
-fn a_package_is_installed_and_purged_and_leaves_nothing_but_state() {
-    if let Some(why) = lacks() {
-        println!("SKIPPED: {why}");
-        return;
-    }
-    let dir = TempDir::new().unwrap();
+/// The package of a kind, in a directory that has nothing else.
+fn packaged(kind: &str, to: &Path) -> PathBuf {
     // Both, where cargo builds them for the first time.
     let (_, binaries) = (program(), daemon("xavantes-gm"));
     done(
@@ -62,16 +57,65 @@ fn a_package_is_installed_and_purged_and_leaves_nothing_but_state() {
             .arg("--binaries")
             .arg(binaries.parent().unwrap())
             .arg("--to")
-            .arg(dir.path())
-            .arg("deb")
+            .arg(to)
+            .arg(kind)
             .env("DPKG_DEB_COMPRESSOR_TYPE", "none"),
     );
-    let package = fs::read_dir(dir.path())
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let made = fs::read_dir(to).unwrap().next().unwrap();
+    made.unwrap().path()
+}
+
+#[test]
+fn an_archive_has_programs_that_run_and_belongs_to_root() {
+    if !is_there("tar") {
+        println!("SKIPPED: needs tar");
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let archive = packaged("tar", dir.path());
+    let listed = done(Command::new("tar").args(["-tvzf"]).arg(&archive)).stdout;
+    let listed = String::from_utf8(listed).unwrap();
+    let of_others: Vec<&str> = listed
+        .lines()
+        .filter(|line| !line.contains(" root/root "))
+        .collect();
+    assert_eq!(of_others, [""; 0]);
+    let outside = listed.lines().filter(|line| !line.contains(" usr/"));
+    assert_eq!(outside.count(), 0, "{listed}");
+    let system = dir.path().join("system");
+    fs::create_dir(&system).unwrap();
+    done(
+        Command::new("tar")
+            .arg("-xzf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(&system),
+    );
+    for name in ["xav", "xavantes-gm", "xavantes-pm", "xavantes-am"] {
+        let path = system.join("usr/bin").join(name);
+        let said = done(Command::new(&path).arg("--version")).stdout;
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.starts_with(name), "{said}");
+    }
+    for file in [
+        "usr/lib/systemd/system/xavantes-pm.service",
+        "usr/lib/sysusers.d/xavantes.conf",
+        "usr/share/doc/xavantes/LICENSE",
+        "usr/share/doc/xavantes/third-party.gz",
+    ] {
+        let metadata = fs::metadata(system.join(file)).expect(file);
+        assert_eq!(metadata.permissions().mode() & 0o7777, 0o644, "{file}");
+    }
+}
+
+#[test]
+fn a_package_is_installed_and_purged_and_leaves_nothing_but_state() {
+    if let Some(why) = lacks() {
+        println!("SKIPPED: {why}");
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let package = packaged("deb", dir.path());
     assert_eq!(package.extension(), Some("deb".as_ref()), "{package:?}");
     let system = dir.path().join("system");
     for made in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "etc"] {
