@@ -1,4 +1,4 @@
-//! Attempts of one definition as they are added to a file: together, because they share names.
+//! Attempts of one definition and owner as they are added to a file: together, because they share names.
 
 use minicbor::{Decode, Encode};
 use model::{Bytes, Span, Wall, Work};
@@ -8,7 +8,7 @@ use crate::record::Seen;
 use crate::store::{Key, SizeClass, Store};
 use crate::template::Observed;
 
-/// Attempts of one definition.
+/// Attempts of one definition and owner.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Batch {
     /// The name of the definition.
@@ -23,6 +23,9 @@ pub struct Batch {
     /// The numbers of bodies that its controllers had, whose names are among those of the activities.
     #[cbor(n(3), default)]
     pub counted: Vec<CountedItem>,
+    /// Whose they are, as [`Key::owner`] says.
+    #[cbor(n(4), default)]
+    pub owner: String,
 }
 
 /// An attempt.
@@ -77,9 +80,10 @@ pub struct CountedItem {
 }
 
 impl Batch {
-    /// An empty batch of a definition.
-    pub fn new(definition: &str) -> Batch {
+    /// An empty batch of a definition and an owner.
+    pub fn new(owner: &str, definition: &str) -> Batch {
         Batch {
+            owner: owner.to_owned(),
             definition: definition.to_owned(),
             ..Batch::default()
         }
@@ -95,7 +99,7 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Adds what was seen under a key of the definition.
+    /// Adds what was seen under a key of the definition and the owner.
     pub fn take(&mut self, key: &Key, seen: &Seen) {
         match seen {
             Seen::Attempt(observed) => self.add(&key.activity, key.class, observed),
@@ -136,10 +140,10 @@ impl Batch {
         });
     }
 
-    /// Takes all its attempts into a store, as those of an owner.
-    pub fn apply(&self, owner: &str, store: &mut Store) {
+    /// Takes all its attempts into a store.
+    pub fn apply(&self, store: &mut Store) {
         let mut key = Key {
-            owner: owner.to_owned(),
+            owner: self.owner.clone(),
             definition: self.definition.clone(),
             activity: String::new(),
             class: SizeClass(0),
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_batch_says_the_same_after_it_was_encoded() {
-        let mut batch = Batch::new("mosaic");
+        let mut batch = Batch::new("ana", "mosaic");
         let seen = |seconds| Observed {
             run: 7,
             at: Wall(9),
@@ -203,7 +207,7 @@ mod tests {
         batch.add("add", SizeClass(0), &seen(5));
         batch.add("project", SizeClass(4), &seen(3));
         let each = Key {
-            owner: String::new(),
+            owner: "ana".to_owned(),
             definition: "mosaic".to_owned(),
             activity: "for-each project".to_owned(),
             class: SizeClass::BODIES,
@@ -218,15 +222,15 @@ mod tests {
         let read = Batch::decode(&batch.encode()).unwrap();
         assert_eq!(read, batch);
         let mut store = Store::default();
-        read.apply("", &mut store);
+        read.apply(&mut store);
         let work = |activity| {
-            let known = store.of_activity(("", "mosaic"), activity).unwrap();
+            let known = store.of_activity(("ana", "mosaic"), activity).unwrap();
             known.of(None).work
         };
         assert_eq!(work("project"), Work::from_secs(2));
         assert_eq!(work("add"), Work::from_secs(5));
         assert_eq!(
-            store.bodies_of(("", "mosaic"), "for-each project"),
+            store.bodies_of(("ana", "mosaic"), "for-each project"),
             Some(2.0)
         );
         assert_eq!(Batch::decode(b"\x83"), None);

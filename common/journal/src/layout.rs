@@ -23,8 +23,9 @@ pub const STREAM_KEY_BYTES_MAX: usize = 64;
 /// length cannot allocate the whole memory.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 20;
 
-/// Bytes above which a chunk is closed, so that one row stays small compared with the cache.
-pub(crate) const CHUNK_BYTES_MAX: usize = 256 << 10;
+/// Bytes above which a chunk is closed, so that one row stays small compared with the cache. The store rounds a row and
+/// its key up to a power of two: a chunk of 256 KiB would take 512.
+pub(crate) const CHUNK_BYTES_MAX: usize = (256 << 10) - 512;
 
 /// Bytes in one row. The store rounds a big row up to a power of two of its pages, so a row just
 /// below 512 KiB wastes little, and a record of 65 MiB does not take 128.

@@ -54,7 +54,7 @@ pub enum Input {
     /// recall them.
     Recalled(Vec<SharedOutcome>),
     /// The templates of an [`Effect::Forget`] are forgotten: durably, or this is why not.
-    HistoryForgotten(ForgetRequest, Result<(), String>),
+    HistoryForgotten(Box<ForgetRequest>, Result<(), String>),
     /// Asks for metrics: [`Effect::Measured`].
     Measure,
 }
@@ -159,9 +159,9 @@ pub enum Effect {
     Keep(Box<Remembered>),
     /// Keep the outcome of an activity for later runs, in any way: nothing depends on it.
     Share(Box<ToShare>),
-    /// Forget what [`Effect::Keep`] has kept under these names. Where a client has asked for it, it is told by
-    /// [`Input::HistoryForgotten`] when that and all that was to be forgotten before is durable.
-    Forget(Vec<Key>, Option<ForgetRequest>),
+    /// Forget what [`Effect::Keep`] has kept of an owner. The client is told by [`Input::HistoryForgotten`] when
+    /// that is durable.
+    Forget(Box<ForgetRequest>),
     /// Tell the audit log of a change that a client has asked for.
     Done(Box<Deed>),
     /// The answer to [`Input::Measure`].
@@ -169,7 +169,7 @@ pub enum Effect {
 }
 
 /// The request of a client to forget what its activities took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForgetRequest {
     /// The client.
     pub client: ClientId,
@@ -177,19 +177,27 @@ pub struct ForgetRequest {
     pub number: u64,
     /// The number of templates.
     pub n_forgotten: u64,
+    /// Whose activities they are, as [`Key::owner`] says.
+    pub owner: String,
+    /// The definition; all of the owner if there is none.
+    pub definition: Option<String>,
 }
 
-/// The record of a run.
+impl ForgetRequest {
+    /// Returns true if what is kept of a definition of an owner is to be forgotten.
+    pub fn names(&self, owner: &str, definition: &str) -> bool {
+        let of_definition = |wanted: &str| wanted == definition;
+        owner == self.owner && self.definition.as_deref().is_none_or(of_definition)
+    }
+}
+
+/// What was seen of an activity or a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// Its activity or controller.
+    /// Its name.
     pub key: Key,
-    /// The attempt, or the number of bodies, by itself.
+    /// The attempt, or the number of bodies.
     pub seen: Seen,
-    /// All that is remembered under that key.
-    pub record: Record,
-    /// Names of records that have made room for it.
-    pub gone: Vec<Key>,
 }
 
 /// A plan to be made.

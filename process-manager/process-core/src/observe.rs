@@ -92,28 +92,18 @@ fn controllers(process: &Process) -> impl Iterator<Item = (NodeId, u32)> {
 }
 
 fn keep(step: &mut Step<'_>, key: Key, seen: Seen) {
-    let (record, gone) = step.history.take(&key, &seen);
-    let Some(record) = record.cloned() else {
+    // Names that are too long are not kept.
+    if step.history.take(&key, &seen).0.is_none() {
         return;
-    };
-    let remembered = Remembered {
-        key,
-        seen,
-        record,
-        gone,
-    };
+    }
+    let remembered = Remembered { key, seen };
     step.cx.effect_later(Effect::Keep(Box::new(remembered)));
 }
 
-/// Takes in the templates that earlier epochs have kept. Those that have no room are not kept any longer: what is
-/// not known here could not be forgotten.
+/// Takes in the templates that earlier epochs have kept, as far as there is room.
 pub(crate) fn know(step: &mut Step<'_>, known: Vec<(Key, Record)>) {
-    let known = known.into_iter();
-    let gone: Vec<Key> = known
-        .flat_map(|(key, record)| step.history.put(&key, record))
-        .collect();
-    if !gone.is_empty() {
-        step.cx.effect(Effect::Forget(gone, None));
+    for (key, record) in known {
+        step.history.put(&key, record);
     }
 }
 

@@ -58,7 +58,7 @@ impl Parts {
             Input::Known(known) => observe::know(step, known),
             Input::Recalled(outcomes) => self.cache.recall(outcomes),
             Input::HistoryForgotten(request, result) => {
-                clients::history_forgotten(step, request, result);
+                clients::history_forgotten(step, &request, result);
             }
             // The manager itself has answered it: no part counts.
             Input::Measure => {}

@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn write(file: &HistoryFile) -> Result<(), Box<dyn Error>> {
     for definition in 0..DEFINITIONS {
-        let mut batch = Batch::new(&format!("definition-{definition}"));
+        let mut batch = Batch::new("", &format!("definition-{definition}"));
         for activity in 0..ACTIVITIES {
             for run in 0..ATTEMPTS {
                 batch.add(&format!("activity-{activity}"), SizeClass(20), &seen(run));
@@ -47,7 +47,7 @@ fn write(file: &HistoryFile) -> Result<(), Box<dyn Error>> {
         file.compact_if_long()?;
     }
     for run in 0..ADDED {
-        let mut batch = Batch::new("definition-7");
+        let mut batch = Batch::new("", "definition-7");
         batch.add("activity-7", SizeClass(20), &seen(run));
         file.add(&batch)?;
     }

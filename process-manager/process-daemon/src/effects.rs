@@ -44,7 +44,7 @@ impl EffectHandler<ProcessManager> for Handler {
                 Effect::Plan(request) => self.planner.give(request),
                 Effect::Keep(remembered) => self.history.keep(*remembered),
                 Effect::Share(to_share) => self.outcomes.keep(*to_share),
-                Effect::Forget(keys, request) => self.history.forget(&keys, request, inputs),
+                Effect::Forget(request) => self.history.forget(request, inputs),
                 Effect::Measured(measured) => self.board.measured(measured),
                 Effect::Done(deed) => self.tell(&deed),
                 Effect::Foreign(group, machine) => {

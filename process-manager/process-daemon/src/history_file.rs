@@ -1,5 +1,6 @@
-//! The history of a user's embedded runs: one file that all of them add to.
+//! The history of a user's embedded runs, one file that all of them add to, or of a process manager.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,9 +9,9 @@ use journal::{Content, SharedFile};
 
 /// Added bytes from which the end of a run compacts the file: to read so many takes a start about a
 /// millisecond.
-const COMPACTED_FROM: u64 = 512 << 10;
+pub(crate) const COMPACTED_FROM: u64 = 512 << 10;
 
-/// The works that a user's activities have taken, in a file under the user's data directory.
+/// The works that activities have taken, in a file.
 #[derive(Clone, Debug)]
 pub struct HistoryFile {
     file: SharedFile,
@@ -54,15 +55,30 @@ impl HistoryFile {
 
     /// Forgets a definition, or everything. Returns the number of templates that were forgotten.
     pub fn forget(&self, definition: Option<&str>) -> io::Result<usize> {
+        self.forget_where(|key| definition.is_none_or(|definition| key.definition == definition))
+    }
+
+    /// Forgets what is kept under some keys, durably. Returns the number of templates that were forgotten.
+    pub(crate) fn forget_where(&self, goes: impl Fn(&Key) -> bool) -> io::Result<usize> {
         let mut n_forgotten = 0;
         self.file.compact_in_turn(|all| {
             sections(all, |key| {
-                let stays = definition.is_some_and(|definition| key.definition != definition);
-                n_forgotten += usize::from(!stays);
-                stays
+                let goes = goes(key);
+                n_forgotten += usize::from(goes);
+                !goes
             })
         })?;
         Ok(n_forgotten)
+    }
+
+    /// Bytes added since the last compaction.
+    pub(crate) fn added_bytes(&self) -> io::Result<u64> {
+        self.file.added_bytes()
+    }
+
+    /// Replaces all by templates from elsewhere, durably.
+    pub(crate) fn take_over(&self, templates: Vec<(Key, Record)>) -> io::Result<()> {
+        self.file.compact_in_turn(|_| grouped(templates))
     }
 }
 
@@ -71,7 +87,7 @@ fn take(content: &Content, store: &mut Store) {
         decode_section(section, store);
     }
     for batch in content.added.iter().filter_map(|body| Batch::decode(body)) {
-        batch.apply("", store);
+        batch.apply(store);
     }
 }
 
@@ -81,12 +97,16 @@ fn sections(all: Vec<(u64, Content)>, mut stays: impl FnMut(&Key) -> bool) -> Ve
     for (_, content) in &all {
         take(content, &mut store);
     }
-    let mut groups: std::collections::BTreeMap<u64, Vec<(Key, Record)>> = Default::default();
-    for (key, template) in store.all() {
-        if stays(&key) {
-            let own = groups.entry(group(&key.definition)).or_default();
-            own.push((key, template.clone()));
-        }
+    let staying = store.all().filter(|(key, _)| stays(key));
+    grouped(staying.map(|(key, template)| (key, template.clone())))
+}
+
+/// Sections of templates.
+fn grouped(templates: impl IntoIterator<Item = (Key, Record)>) -> Vec<(u64, Vec<u8>)> {
+    let mut groups: BTreeMap<u64, Vec<(Key, Record)>> = BTreeMap::new();
+    for (key, template) in templates {
+        let own = groups.entry(group(&key.definition)).or_default();
+        own.push((key, template));
     }
     let sections = groups.into_iter();
     sections

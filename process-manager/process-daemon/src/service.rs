@@ -170,7 +170,7 @@ impl program::Service for Service {
             quota,
             limits,
             reserve: RESERVE,
-            history: HistoryPlace::Records,
+            history: HistoryPlace::Own,
             outcomes: None,
             earlier: Vec::new(),
             socket: Some(match socket {

@@ -240,15 +240,13 @@ impl Sim {
                 process_core::Effect::Share(..) => {}
                 process_core::Effect::Keep(remembered) => {
                     let kept = self.stores.histories.entry(manager).or_default();
-                    kept.insert(remembered.key, remembered.record);
+                    kept.take(&remembered.key, &remembered.seen);
                 }
-                process_core::Effect::Forget(keys, request) => {
+                process_core::Effect::Forget(request) => {
                     let kept = self.stores.histories.entry(manager).or_default();
-                    kept.retain(|key, _| !keys.contains(key));
-                    if let Some(request) = request {
-                        let forgotten = process_core::Input::HistoryForgotten(request, Ok(()));
-                        self.processes[manager].put(forgotten);
-                    }
+                    kept.forget(&request.owner, request.definition.as_deref());
+                    let forgotten = process_core::Input::HistoryForgotten(request, Ok(()));
+                    self.processes[manager].put(forgotten);
                 }
                 process_core::Effect::Plan(request) => {
                     observer.see(self.at, &Seen::Plans(request.process))?;

@@ -96,8 +96,8 @@ impl Sim {
                 self.groups[group].put(group_core::Input::Known(records));
             }
             Node::Process(manager) => {
-                let known = self.stores.histories.get(&manager).cloned();
-                let known = known.unwrap_or_default().into_iter().collect();
+                let known = self.stores.histories.entry(manager).or_default().all();
+                let known = known.map(|(key, record)| (key, record.clone())).collect();
                 self.processes[manager].put(process_core::Input::Known(known));
                 if let Some(lease) = lease {
                     observer.see(self.at, &Seen::Leases(manager, lease))?;

@@ -37,7 +37,7 @@ type Maker = (ProcessId, ActivityId);
 #[derive(Debug, Default)]
 pub(crate) struct Stores {
     /// The works of activities that each process manager has kept.
-    pub(crate) histories: BTreeMap<usize, BTreeMap<history::Key, history::Record>>,
+    pub(crate) histories: BTreeMap<usize, history::Store>,
     /// By machine.
     blobs: BTreeMap<usize, Blobs>,
     /// Processes that discard files.

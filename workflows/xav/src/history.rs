@@ -67,7 +67,7 @@ pub(crate) fn place(definition: Option<&Definition>, machines: &[LocalMachine]) 
     let Ok(path) = home::history() else {
         return HistoryPlace::Nowhere;
     };
-    HistoryPlace::File {
+    HistoryPlace::Shared {
         path,
         // This machine has power 1 in the file, whatever it passes for.
         factor: machines.first().map_or(1.0, |machine| machine.own_power),

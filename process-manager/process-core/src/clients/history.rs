@@ -50,14 +50,16 @@ pub(super) fn forget_history(
         client,
         number,
         n_forgotten: forgotten.len() as u64,
+        owner,
+        definition: definition.map(str::to_owned),
     };
-    step.cx.effect(Effect::Forget(forgotten, Some(request)));
+    step.cx.effect(Effect::Forget(Box::new(request)));
 }
 
 /// Answers whoever has asked to forget.
 pub(crate) fn history_forgotten(
     step: &mut Step<'_>,
-    request: ForgetRequest,
+    request: &ForgetRequest,
     result: Result<(), String>,
 ) {
     let answer = match result {

@@ -11,7 +11,7 @@ use wire::client::{Answer, HISTORY_RECORDS_MAX, HistoryPage, Request};
 use super::{Clients, Consequence, Shown};
 use crate::dispatch::{Attempts, Grid};
 use crate::files::Files;
-use crate::io::{Effect, Room};
+use crate::io::{Effect, ForgetRequest, Room};
 use crate::limits;
 use crate::machines::Machines;
 use crate::machines::tests::reachable;
@@ -407,31 +407,36 @@ fn what_activities_took_is_forgotten_for_its_owner_alone_and_answered_once_that_
         let asking = (ClientId(1), 1);
         clients.on_request(&mut bench.step(), others.shown(), asking, (caller, request));
         let effects = std::mem::take(&mut bench.paper.effects);
-        let [Effect::Forget(keys, Some(request)), Effect::Done(_)] = effects.as_slice() else {
+        let [Effect::Forget(request), Effect::Done(_)] = effects.as_slice() else {
             panic!("nothing is answered before it is durable: {effects:?}")
         };
-        (keys.len(), *request)
+        ForgetRequest::clone(request)
     };
-    assert_eq!(forget(&mut bench, user("ben"), None).0, 0);
-    assert_eq!(forget(&mut bench, Caller::Local, None).0, 0);
-    let (n_keys, request) = forget(&mut bench, user("ana"), Some("wide"));
-    assert_eq!((n_keys, request.n_forgotten), (1, 1));
+    assert_eq!(forget(&mut bench, user("ben"), None).n_forgotten, 0);
+    assert_eq!(forget(&mut bench, Caller::Local, None).n_forgotten, 0);
+    let request = forget(&mut bench, user("ana"), Some("wide"));
+    assert_eq!(request.n_forgotten, 1);
+    // What is kept goes by the same names as what is in memory.
+    assert!(request.names(ana, "wide"));
+    assert!(!request.names(ana, "next") && !request.names("", "wide"));
     assert!(bench.shared.history.knows(ana, "next"));
-    super::history_forgotten(&mut bench.step(), request, Ok(()));
+    super::history_forgotten(&mut bench.step(), &request, Ok(()));
     assert_eq!(answers(&mut bench), [(1, Answer::HistoryForgotten(1))]);
     super::history_forgotten(
         &mut bench.step(),
-        request,
+        &request,
         Err("the disk is full".to_owned()),
     );
     assert!(refusal(&mut bench).contains("the disk is full"));
     // A repeat waits for the disk as well.
-    assert_eq!(forget(&mut bench, user("ana"), Some("wide")).0, 0);
-    assert_eq!(forget(&mut bench, user("ana"), None).0, 1);
+    assert_eq!(forget(&mut bench, user("ana"), Some("wide")).n_forgotten, 0);
+    let all = forget(&mut bench, user("ana"), None);
+    assert_eq!(all.n_forgotten, 1);
+    assert!(all.names(ana, "anything") && !all.names("xav://grid/lab/user/ben", "wide"));
 }
 
 #[test]
-fn records_of_earlier_epochs_that_have_no_room_are_kept_no_longer() {
+fn of_what_earlier_epochs_have_kept_as_much_is_known_as_there_is_room_for() {
     let mut bench = Bench::new(Config::default());
     let most = history::TEMPLATES_MAX / 8;
     let known = (0..=most as u64).map(|n| {
@@ -446,12 +451,9 @@ fn records_of_earlier_epochs_that_have_no_room_are_kept_no_longer() {
         (key, history::Record::Attempts(template))
     });
     crate::observe::know(&mut bench.step(), known.collect());
-    let effects = std::mem::take(&mut bench.paper.effects);
-    let [Effect::Forget(gone, None)] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(bench.shared.history.len() + gone.len(), most + 1);
-    assert!(gone.iter().any(|key| key.activity == "0"));
+    assert!(bench.shared.history.len() <= most);
+    let known = |activity| bench.shared.history.of_activity(("ana", "wide"), activity);
+    assert!(known("0").is_none() && known(&most.to_string()).is_some());
 }
 
 fn tail(of: AttemptId) -> Tail {

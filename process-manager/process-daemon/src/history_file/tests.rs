@@ -9,7 +9,7 @@ fn seen(run: u32, seconds: u64) -> Observed {
 }
 
 fn batch(definition: &str, run: u32, seconds: u64) -> Batch {
-    let mut batch = Batch::new(definition);
+    let mut batch = Batch::new("", definition);
     batch.add("project", SizeClass(0), &seen(run, seconds));
     batch
 }
@@ -47,7 +47,7 @@ fn a_long_tail_is_compacted() {
     let mut runs = 0..;
     while one.file.added_bytes().unwrap() < COMPACTED_FROM {
         one.compact_if_long().unwrap();
-        let mut batch = Batch::new("mosaic");
+        let mut batch = Batch::new("", "mosaic");
         for run in runs.by_ref().take(1_000) {
             batch.add("project", SizeClass(0), &seen(run, 2));
         }

@@ -1,0 +1,155 @@
+//! Attempts that wait to be written with others.
+
+use std::collections::BTreeMap;
+
+use history::{Batch, Key, Seen};
+use model::{Mono, Span};
+use process_core::ForgetRequest;
+
+/// The time for which attempts wait.
+pub(super) const GATHER: Span = Span::from_millis(100);
+
+/// Attempts written at once: some 50 KB.
+const GATHERED_MAX: usize = 1_024;
+
+/// Bytes of the names of activities written at once, as if each attempt had its own. With the rest they are below the
+/// limit of a record of the file.
+const NAMES_BYTES_MAX: usize = 512 << 10;
+
+/// Attempts that wait, by owner and definition.
+#[derive(Default)]
+pub(super) struct Gatherer {
+    batches: BTreeMap<(String, String), Batch>,
+    n_items: usize,
+    /// Bytes of names since nothing waited.
+    names_bytes: usize,
+    due: Option<Mono>,
+}
+
+impl Gatherer {
+    /// Adds what was seen. Returns true if so much waits that it is to be written now.
+    pub(super) fn add(&mut self, key: &Key, seen: &Seen, now: Mono) -> bool {
+        let names = (key.owner.clone(), key.definition.clone());
+        let batch = self.batches.entry(names);
+        let batch = batch.or_insert_with(|| Batch::new(&key.owner, &key.definition));
+        batch.take(key, seen);
+        self.n_items += 1;
+        self.names_bytes += key.activity.len();
+        self.due.get_or_insert(now + GATHER);
+        self.is_full()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.n_items >= GATHERED_MAX || self.names_bytes >= NAMES_BYTES_MAX
+    }
+
+    /// The time at which it is to be written.
+    pub(super) fn due(&self) -> Option<Mono> {
+        self.due
+    }
+
+    /// Lets what waits be written at another time.
+    pub(super) fn wait_until(&mut self, due: Mono) {
+        self.due = (!self.batches.is_empty()).then_some(due);
+    }
+
+    /// Takes a batch to be written.
+    pub(super) fn take(&mut self) -> Option<Batch> {
+        self.due = None;
+        let (_, batch) = self.batches.pop_first()?;
+        self.n_items -= batch.len();
+        if self.batches.is_empty() {
+            self.names_bytes = 0;
+        }
+        Some(batch)
+    }
+
+    /// Puts back a batch that could not be written.
+    pub(super) fn put_back(&mut self, batch: Batch) {
+        self.n_items += batch.len();
+        let names = (batch.owner.clone(), batch.definition.clone());
+        self.batches.insert(names, batch);
+    }
+
+    /// Lets go what is to be forgotten.
+    pub(super) fn forget(&mut self, request: &ForgetRequest) {
+        self.batches.retain(|(owner, definition), batch| {
+            let stays = !request.names(owner, definition);
+            if !stays {
+                self.n_items -= batch.len();
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use history::{Observed, SizeClass};
+    use model::{Wall, Work};
+    use process_core::ClientId;
+
+    use super::*;
+
+    fn add(gatherer: &mut Gatherer, owner: &str, definition: &str, now: Mono) -> bool {
+        let key = Key {
+            owner: owner.to_owned(),
+            definition: definition.to_owned(),
+            activity: "a".to_owned(),
+            class: SizeClass(0),
+        };
+        let seen = Observed::completed(1, Wall(1), Work::from_secs(1));
+        gatherer.add(&key, &Seen::Attempt(seen), now)
+    }
+
+    #[test]
+    fn attempts_wait_for_others_of_their_owner_and_definition_but_not_for_long() {
+        let mut gatherer = Gatherer::default();
+        let at = |millis| Mono(0) + Span::from_millis(millis);
+        assert_eq!(gatherer.due(), None);
+        for (owner, definition, now) in [("ana", "p", 5), ("bob", "p", 50), ("ana", "p", 90)] {
+            assert!(!add(&mut gatherer, owner, definition, at(now)));
+            assert_eq!(gatherer.due(), Some(at(105)));
+        }
+        let mut taken = std::iter::from_fn(|| gatherer.take());
+        let first = taken.next().unwrap();
+        assert_eq!((&*first.owner, first.len()), ("ana", 2));
+        assert_eq!(taken.next().unwrap().owner, "bob");
+        assert_eq!(taken.next(), None);
+        assert_eq!(gatherer.due(), None);
+    }
+
+    #[test]
+    fn as_many_as_are_written_at_once_wait_for_nothing() {
+        let mut gatherer = Gatherer::default();
+        for n in 1..GATHERED_MAX {
+            assert!(!add(&mut gatherer, "ana", &(n % 3).to_string(), Mono(0)));
+        }
+        assert!(add(&mut gatherer, "ana", "0", Mono(0)));
+        let batch = gatherer.take().unwrap();
+        assert!(!gatherer.is_full());
+        gatherer.put_back(batch);
+        assert!(gatherer.is_full());
+    }
+
+    #[test]
+    fn what_is_to_be_forgotten_waits_no_longer() {
+        let mut gatherer = Gatherer::default();
+        for (owner, definition) in [("ana", "p"), ("ana", "q"), ("bob", "p")] {
+            add(&mut gatherer, owner, definition, Mono(0));
+        }
+        let request = ForgetRequest {
+            client: ClientId(1),
+            number: 1,
+            n_forgotten: 1,
+            owner: "ana".to_owned(),
+            definition: Some("p".to_owned()),
+        };
+        gatherer.forget(&request);
+        let left = std::iter::from_fn(|| gatherer.take());
+        let left: Vec<_> = left.map(|one| (one.owner, one.definition)).collect();
+        let names = |owner: &str, definition: &str| (owner.to_owned(), definition.to_owned());
+        assert_eq!(left, [names("ana", "q"), names("bob", "p")]);
+        assert_eq!(gatherer.n_items, 0);
+    }
+}
