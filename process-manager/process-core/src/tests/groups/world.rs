@@ -294,6 +294,7 @@ impl World {
             n_revoked: 0,
             owners: None,
             takes_shown: false,
+            policy: None,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

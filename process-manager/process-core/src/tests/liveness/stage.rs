@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Drive, History};
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind, Now,
-    ResourceId, Span, Wall,
+    Activity, ActivityId, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind,
+    Now, Policy, ResourceId, Span, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Request, Submit};
@@ -49,6 +49,8 @@ pub(super) struct Stage {
     pub(super) n_grants: u64,
     /// Thousandths of their powers that its group offers machines with.
     pub(super) shown: BTreeMap<u32, u32>,
+    /// The rule of its group for processes that name none.
+    pub(super) rule: Option<Policy>,
     /// The messages in which it has told its group what machines have shown.
     pub(super) told: Vec<BTreeMap<u32, u32>>,
     /// The counts that it has told last.
@@ -66,12 +68,13 @@ impl Stage {
     }
 
     pub(super) fn offering(machines: Vec<u32>, submit: Submit) -> Stage {
-        Stage::offering_as_shown(machines, BTreeMap::new(), submit)
+        Stage::offering_as(machines, (BTreeMap::new(), None), submit)
     }
 
-    pub(super) fn offering_as_shown(
+    /// One whose group offers its machines with what they have shown, and with its rule.
+    pub(super) fn offering_as(
         machines: Vec<u32>,
-        shown: BTreeMap<u32, u32>,
+        (shown, rule): (BTreeMap<u32, u32>, Option<Policy>),
         submit: Submit,
     ) -> Stage {
         let now = Now {
@@ -103,6 +106,7 @@ impl Stage {
             events: Vec::new(),
             n_grants: 0,
             shown,
+            rule,
             told: Vec::new(),
             tally: Tally::default(),
         };
@@ -355,7 +359,7 @@ impl Stage {
     pub(super) fn attempt(&self, activity: u32) -> AttemptId {
         AttemptId {
             process: KEY.process(),
-            activity: model::ActivityId(activity),
+            activity: ActivityId(activity),
             number: 1,
         }
     }
@@ -383,6 +387,7 @@ impl Stage {
             n_revoked: 0,
             owners: None,
             takes_shown: true,
+            policy: self.rule,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
