@@ -11,6 +11,8 @@
 //! one for all of its slots here, since what is ready goes to whichever is free. Times are those of the plan in
 //! force. What is ready is given ahead where a slot would idle else, so that no round waits for another for ever.
 
+mod told;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{ActivityId, Entry, Generation, ProcessId, ResourceId, Span};

@@ -8,7 +8,7 @@ use model::{
     Now, Policy, ResourceId, Span, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
-use wire::client::{Request, Submit};
+use wire::client::{Answer, Reason, Request, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use crate::Caller;
@@ -51,6 +51,8 @@ pub(super) struct Stage {
     pub(super) shown: BTreeMap<u32, u32>,
     /// The rule of its group for processes that name none.
     pub(super) rule: Option<Policy>,
+    /// The last answer to its client.
+    pub(super) answer: Option<Answer>,
     /// The messages in which it has told its group what machines have shown.
     pub(super) told: Vec<BTreeMap<u32, u32>>,
     /// The counts that it has told last.
@@ -107,6 +109,7 @@ impl Stage {
             n_grants: 0,
             shown,
             rule,
+            answer: None,
             told: Vec::new(),
             tally: Tally::default(),
         };
@@ -126,6 +129,17 @@ impl Stage {
             1,
             Request::Submit(Box::new(submit)),
         ));
+    }
+
+    /// The reasons for the phase of an activity.
+    pub(super) fn why(&mut self, activity: ActivityId) -> Vec<Reason> {
+        let process = KEY.process();
+        let request = Request::Why { process, activity };
+        self.give(Input::Request(ClientId(1), Caller::Local, 3, request));
+        match self.answer.take() {
+            Some(Answer::Why(why)) => why.reasons,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The manager has died, and begins another epoch with leases of this length. Its group and
@@ -259,7 +273,7 @@ impl Stage {
                 self.give(Input::Group(GROUP, granted));
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
-            Effect::Answer { .. } => {}
+            Effect::Answer { answer, .. } => self.answer = Some(answer),
             Effect::Foreign(..)
             | Effect::Keep(_)
             | Effect::Share(..)
