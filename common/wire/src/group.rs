@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minicbor::{Decode, Encode};
-use model::{Bytes, Epoch, GrantId, GroupId, ProcessId, ResourceId, Span};
+use model::{Bytes, Epoch, GrantId, GroupId, Policy, ProcessId, ResourceId, Span};
 
 /// Machines of one offer at most.
 pub const RESOURCES_MAX: usize = 100_000;
@@ -339,6 +339,10 @@ pub struct Offer {
     /// True if the sender takes [`ToGroup::Shown`]; one of an earlier version cannot read it.
     #[cbor(n(7), default)]
     pub takes_shown: bool,
+    /// The rule by which processes that name none are planned again while they run; none where the group has none
+    /// of its own.
+    #[n(8)]
+    pub policy: Option<Policy>,
 }
 
 /// Machines of an offer that are told with the reason why they take no work: people read no more of them.

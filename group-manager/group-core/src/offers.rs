@@ -120,6 +120,7 @@ impl GroupManager {
             n_revoked: 0,
             owners: self.owners(state),
             takes_shown: true,
+            policy: self.config.policy.rescheduling,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The rules of a group for the owners of processes.
+//! The rules of a group for processes and their owners.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use wire::group::owner_name;
 /// has used the group for days yields to others for days.
 pub const HALF_LIFE: Span = Span::from_secs(7 * 86_400);
 
-/// How the owners of processes share the slots of a group. Owners are known by their names:
-/// [`owner_name`].
+/// How the owners of processes share the slots of a group, and how processes are planned again there. Owners are known
+/// by their names: [`owner_name`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The shares of owners, those of all others being 1; none where first come is first served.
@@ -21,6 +21,9 @@ pub struct Policy {
     pub slots_max: Option<u32>,
     /// The same for owners with limits of their own.
     pub slots_max_of: BTreeMap<String, u32>,
+    /// The rule by which processes that name none are planned again while they run; none where process managers have
+    /// theirs.
+    pub rescheduling: Option<model::Policy>,
 }
 
 impl Default for Policy {
@@ -30,6 +33,7 @@ impl Default for Policy {
             half_life: HALF_LIFE,
             slots_max: None,
             slots_max_of: BTreeMap::new(),
+            rescheduling: None,
         }
     }
 }
@@ -40,7 +44,7 @@ impl Policy {
         self.shares.is_some()
     }
 
-    /// Returns true if there is any rule.
+    /// Returns true if there is any rule for owners.
     pub(crate) fn is_any(&self) -> bool {
         self.is_fair() || self.slots_max.is_some() || !self.slots_max_of.is_empty()
     }

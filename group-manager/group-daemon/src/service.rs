@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use model::limits::ROUNDS_MAX;
 use model::{Bytes, Mono, Role, Span};
 use shell::audit::Audit;
 use shell::clock;
@@ -79,7 +80,12 @@ impl Settings {
     }
 }
 
-/// How users share the group.
+/// The rules for planning again that a configuration may name, for people.
+fn policy_wanted() -> String {
+    format!("\"xavantes\", \"static\", \"adaptive\" or \"rounds:T\" with T from 1 to {ROUNDS_MAX}")
+}
+
+/// How users share the group, and how their processes are planned again.
 fn policy(config: &mut Config<'_>) -> Policy {
     Policy {
         shares: config.optional_numbers_by_user("share", 1..=SHARE_MAX),
@@ -90,6 +96,7 @@ fn policy(config: &mut Config<'_>) -> Policy {
         slots_max_of: config
             .optional_numbers_by_user("user-slots", 1..=USER_SLOTS_MAX)
             .unwrap_or_default(),
+        rescheduling: config.optional("policy", &policy_wanted(), model::Policy::named),
     }
 }
 

@@ -26,6 +26,7 @@ mod release;
 mod replicas;
 mod returns;
 mod rounds;
+mod rule;
 mod slots;
 mod telling;
 #[cfg(test)]
@@ -60,6 +61,7 @@ use queue::{Class, Queue, Turn};
 use replicas::has_replicas;
 use returns::Returns;
 use rounds::Rounds;
+use rule::Rules;
 use slots::Slots;
 use telling::Telling;
 use unplanned::Misfit;
@@ -92,6 +94,7 @@ pub(crate) struct Market {
     backfill: Backfill,
     growth: Growth,
     rounds: Rounds,
+    rules: Rules,
     ways: Ways,
     telling: Telling,
     overdue: Option<Overdue>,
@@ -281,6 +284,7 @@ impl Market {
         self.slots.offer(group, &offer);
         self.owners.offer(group, &offer);
         self.growth.offer(group, &offer, step.now.mono);
+        self.rules.tell(group, offer.policy);
         let before = link.offer.replace(offer);
         let is_late = step.now.mono.since(link.offered) > limits::OFFER_FRESH;
         link.offered = step.now.mono;

@@ -21,6 +21,7 @@ mod observer;
 mod options;
 mod programs;
 mod report;
+mod rounds;
 mod spawn_loop;
 mod xav;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         None => compare(&run),
         Some(Of::Grid(options)) => grid::compare(&options),
         Some(Of::Many(options)) => many::compare(&options),
+        Some(Of::Rounds(options)) => rounds::compare(&options),
     };
     match compared {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 //! them, what each costs its managers while few and while thousands wait, and how soon work goes on after a
 //! restart.
 
-mod client;
+pub(crate) mod client;
 mod growth;
 mod measure;
 mod mixed;

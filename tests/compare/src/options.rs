@@ -1,4 +1,4 @@
-//! The command line of the three measurements.
+//! The command line of the measurements.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use tempfile::TempDir;
 
-use crate::{grid, many, programs};
+use crate::{grid, many, programs, rounds};
 
 /// Speed of `xav run` beside a plain loop that only starts commands, on one machine in one run
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ pub(crate) enum Of {
     Grid(grid::Options),
     /// Many processes on a grid
     Many(many::Options),
+    /// Processes on machines that get slower while they run, by policy
+    Rounds(rounds::Options),
 }
 
 /// Options for measuring `xav run`.
@@ -89,9 +91,7 @@ impl Place {
 
     /// A new directory there, which is removed with the answer.
     pub(crate) fn fresh(&self) -> Result<TempDir> {
-        let dir = self.dir()?;
-        let fresh = tempfile::Builder::new().prefix("compare-").tempdir_in(&dir);
-        fresh.with_context(|| format!("could not make a directory in {}", dir.display()))
+        fresh_in(&self.dir()?)
     }
 
     /// Measures as often as is wanted; the number of the repetition, from 0, is given.
@@ -102,6 +102,12 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// A new directory in another one, which is removed with the answer.
+pub(crate) fn fresh_in(dir: &Path) -> Result<TempDir> {
+    let fresh = tempfile::Builder::new().prefix("compare-").tempdir_in(dir);
+    fresh.with_context(|| format!("could not make a directory in {}", dir.display()))
 }
 
 impl Programs {
@@ -122,7 +128,13 @@ fn options_are_read_and_refused() {
     assert!(matches!(given.of, Some(Of::Grid(grid)) if grid.place.runs == 3));
     let given = read("compare many --only restart --waiting 500").unwrap();
     assert!(matches!(given.of, Some(Of::Many(_))));
+    let given = read("compare rounds --only stall --pairs 2 --scale 0.2").unwrap();
+    assert!(matches!(given.of, Some(Of::Rounds(_))));
     for bad in [
+        "compare rounds --scale 0",
+        "compare rounds --scale 11",
+        "compare rounds --pairs 0",
+        "compare rounds --only all",
         "compare --runs 0",
         "compare --runs",
         "compare x",

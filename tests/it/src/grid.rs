@@ -33,6 +33,7 @@ mod races;
 mod relay;
 mod replicas;
 mod returns;
+mod rule;
 mod shelf;
 mod shown;
 mod sockets;

@@ -659,5 +659,6 @@ fn shares(seed: u64) -> Policy {
         half_life: Span::from_secs(half_life),
         slots_max,
         slots_max_of: is_limited.then_some(of_one).into_iter().collect(),
+        rescheduling: None,
     }
 }

@@ -1,6 +1,7 @@
 //! `xav why`: why an activity is where it is, or a process as a whole, in sentences.
 
 mod items;
+mod round;
 mod whole;
 
 use model::{ActivityId, Definition, NodeId, Wall};
@@ -223,6 +224,7 @@ impl Explanation<'_> {
                 format!("{n_failed} of {most} tries failed{ends}{memory}")
             }
             Reason::Race { cause, attempts } => self.race(*cause, attempts),
+            Reason::Round(round) => self.round(round),
             Reason::EachRun(why) => format!("each `xav run` runs it: {}", each_run(why)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
@@ -456,6 +458,7 @@ impl Explanation<'_> {
                 "ends": ends,
                 "memory_bytes": memory.map(|memory| memory.0),
             }),
+            Reason::Round(round) => self.round_document(round),
             Reason::EachRun(why) => {
                 let (cause, named) = match why {
                     EachRun::Said => ("said", None),

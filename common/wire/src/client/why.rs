@@ -158,6 +158,35 @@ pub enum Reason {
         #[n(1)]
         attempts: Vec<Raced>,
     },
+    /// It is held back for a later round of its machine, of a process that has rounds.
+    #[n(17)]
+    Round(#[n(0)] Box<LaterRound>),
+}
+
+/// The round that a machine is in, for an activity that is held back there for a later one.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct LaterRound {
+    /// The machine where the activity is planned.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// The round that the machine is in, from 1.
+    #[n(1)]
+    pub round: u32,
+    /// The number of rounds, where that is fixed.
+    #[n(2)]
+    pub n_rounds: Option<u32>,
+    /// Activities of this round, or of those before, that have not ended: at most [`REASONS_MAX`].
+    #[n(3)]
+    pub left: Vec<ActivityId>,
+    /// The number of all of these.
+    #[n(4)]
+    pub n_left: u32,
+    /// Activities that are held back there as well and come before it.
+    #[n(5)]
+    pub n_before: u32,
+    /// True if the round took too long, and the next one waits for the plan that is made for that reason.
+    #[n(6)]
+    pub awaits_plan: bool,
 }
 
 /// Why several attempts at an activity run at the same time.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, ProcessId,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, Policy, ProcessId,
     ResourceId, Span, Wall,
 };
 use wire::admin::{
@@ -452,6 +452,7 @@ fn from_group() -> Vec<FromGroup> {
             n_revoked: 1,
             owners: Some(owners()),
             takes_shown: true,
+            policy: Some(Policy::Rounds(4)),
         }),
         FromGroup::Granted {
             number: 3,

@@ -451,6 +451,7 @@ fn answer(message: &FromGroup) -> String {
             n_revoked: _,
             owners: _,
             takes_shown: _,
+            policy: _,
         }) => {
             let resource = |one: &Offered| {
                 let shown = one.shown.map(|shown| format!("*{shown}"));

@@ -64,6 +64,13 @@ pub(super) fn answer_why(
             told.reasons.insert(0, machine);
             told.reasons.truncate(REASONS_MAX);
         }
+        if let Some(round) = market.later_round(known, activity) {
+            // It stands in no queue before its round.
+            let is_queue = |reason: &Reason| matches!(reason, Reason::Queue { .. });
+            told.reasons.retain(|reason| !is_queue(reason));
+            told.reasons.insert(0, Reason::Round(Box::new(round)));
+            told.reasons.truncate(REASONS_MAX);
+        }
         let awaited = files.awaited(machines, known, activity).into_iter();
         let passing = awaited.map(|(maker, resource)| Reason::Passing { maker, resource });
         let room = REASONS_MAX.saturating_sub(told.reasons.len());

@@ -90,6 +90,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         n_revoked: 0,
         owners: None,
         takes_shown: false,
+        policy: None,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

@@ -144,6 +144,7 @@ mod tests {
                 n_revoked: 0,
                 owners: None,
                 takes_shown: false,
+                policy: None,
             }
         };
         let mut stores = Stores::default();

@@ -92,6 +92,7 @@ pub(super) fn offer(address: &str) -> Offer {
         n_revoked: 0,
         owners: None,
         takes_shown: false,
+        policy: None,
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Claim {
     pub(crate) number: u32,
     /// None where its plan was given up: it only asks what was granted under its number.
     pub(crate) wants: Vec<Want>,
+    /// True if the plan of its process needs none of it, but only attempts beside others ([`super::replicas`]).
+    pub(crate) is_spare: bool,
     /// The owner of its process.
     owner: Option<String>,
     pub(crate) n_repeats: u32,
@@ -41,6 +43,7 @@ impl Claim {
         Claim {
             number,
             wants: Vec::new(),
+            is_spare: false,
             owner,
             n_repeats: 0,
             n_repeats_max: limits::CLAIM_REPEATS_MAX,
@@ -56,6 +59,20 @@ impl Claim {
     /// Returns true if it was repeated so often that another plan is better than to wait.
     fn is_in_vain(&self) -> bool {
         self.n_repeats >= self.n_repeats_max
+    }
+
+    /// A claim for slots that no plan needs. No process waits for it, so it is given up as soon as it is overdue.
+    pub(crate) fn spare(number: u32, owner: Option<String>) -> Claim {
+        Claim {
+            is_spare: true,
+            n_repeats_max: 1,
+            ..Claim::new(number, owner)
+        }
+    }
+
+    /// Returns true if a plan waits for its slots.
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.wants.is_empty() && !self.is_spare
     }
 
     pub(crate) fn message(&self, process: ProcessId, epoch: Epoch) -> ToGroup {

@@ -1,7 +1,7 @@
 //! Slots: offers come in, claims go out to each group that a plan needs, and grants are recorded by
 //! group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Entry, GroupId, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, ToGroup, Want};
@@ -48,7 +48,8 @@ impl Market {
     }
 
     /// Claims what a plan needs beside what is held, or takes the plan where nothing is missing. Each
-    /// group is asked for its own machines; the plan is taken when all of them have granted.
+    /// group is asked for its own machines; the plan is taken when all have granted that it needs. Slots
+    /// for replicas are waited for only where they are claimed along with others.
     pub(crate) fn claim_for(
         &mut self,
         step: &mut Step<'_>,
@@ -61,6 +62,10 @@ impl Market {
         };
         let mut claims: BTreeMap<GroupId, Claim> = BTreeMap::new();
         let mut wants = needs(known.definition(), &plan);
+        let missing = wants
+            .iter()
+            .filter(|want| want.slots > known.granted(want.resource));
+        let needed: BTreeSet<GroupId> = missing.map(|want| want.resource.group).collect();
         self.add_for_replicas(known, &plan, &mut wants);
         for mut want in wants {
             want.slots = want.slots.saturating_sub(known.granted(want.resource));
@@ -73,18 +78,24 @@ impl Market {
                 return step.marks.want_plans();
             }
             let group = want.resource.group;
-            let claim = || Claim::new(known.next_claim_number(group), known.owner.clone());
+            let claim = || {
+                let (number, owner) = (known.next_claim_number(group), known.owner.clone());
+                match needed.contains(&group) {
+                    true => Claim::new(number, owner),
+                    false => Claim::spare(number, owner),
+                }
+            };
             claims.entry(group).or_insert_with(claim).wants.push(want);
         }
-        if claims.is_empty() {
-            return self.take_plan(step, id, plan, is_estimate);
-        }
-        let is_open = |group: &GroupId| self.claims.get(id, *group).is_some();
-        if claims.keys().any(is_open) {
+        let is_open = |group: GroupId| self.claims.get(id, group).is_some();
+        // An earlier claim for replicas may still be open.
+        claims.retain(|&group, _| needed.contains(&group) || !is_open(group));
+        if needed.iter().any(|&group| is_open(group)) {
             return self.set_stage(id, Stage::Wanting);
         }
-        if let Some(demand) = self.demands.get_mut(&id) {
-            demand.asked.extend(claims.keys());
+        self.claim(step, id, claims);
+        if needed.is_empty() {
+            return self.take_plan(step, id, plan, is_estimate);
         }
         let claiming = Stage::Claiming {
             plan: Box::new(plan),
@@ -92,6 +103,21 @@ impl Market {
             has_grants: false,
         };
         self.set_stage(id, claiming);
+    }
+
+    /// Sends claims to their groups.
+    pub(super) fn claim(
+        &mut self,
+        step: &mut Step<'_>,
+        id: ProcessId,
+        claims: BTreeMap<GroupId, Claim>,
+    ) {
+        if claims.is_empty() {
+            return;
+        }
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.asked.extend(claims.keys());
+        }
         for (group, claim) in claims {
             let message = claim.message(id, step.epoch);
             step.cx.effect(Effect::ToGroup(group, message));
@@ -150,20 +176,28 @@ impl Market {
         }
     }
 
-    /// Gives up a plan for which a group manager has not granted its machines, where other groups offer
-    /// some. The claim becomes a question with the same number: what it was granted is recorded
-    /// once the group manager tells of it, and if the claim comes late, nothing is granted.
+    /// Gives up a claim which a group manager has not answered, and the plan that needs it, where other
+    /// groups offer machines. The claim becomes a question with the same number: what it was granted is
+    /// recorded once the group manager tells of it, and if the claim comes late, nothing is granted.
     fn withdraw(&mut self, step: &Step<'_>, id: ProcessId, group: GroupId) {
         let others = self.offered().any(|(of, _)| !self.claims.is_silent(of));
         let demand = self.demands.get(&id);
         let is_claiming =
             demand.is_some_and(|demand| matches!(demand.stage, Stage::Claiming { .. }));
-        if is_claiming && others && self.claims.get(id, group).is_some() {
-            self.claims.withdraw(id, group);
+        let Some(claim) = self.claims.get(id, group) else {
+            return;
+        };
+        let is_needed = claim.is_needed();
+        let gives_up_plan = is_needed && is_claiming && others;
+        if claim.wants.is_empty() || is_needed && !gives_up_plan {
+            return;
+        }
+        self.claims.withdraw(id, group);
+        if gives_up_plan {
             self.set_stage(id, Stage::Wanting);
-            if let Some(known) = step.cx.process(id) {
-                self.count_slots(known);
-            }
+        }
+        if let Some(known) = step.cx.process(id) {
+            self.count_slots(known);
         }
     }
 
@@ -298,9 +332,11 @@ impl Market {
             return;
         };
         if !matches!(demand.stage, Stage::Claiming { .. }) {
+            // Attempts may be started beside others on what was granted.
+            step.marks.mark(id);
             return step.marks.want_plans();
         }
-        if self.claims.of(id).any(|(_, claim)| !claim.wants.is_empty()) {
+        if self.claims.of(id).any(|(_, claim)| claim.is_needed()) {
             return;
         }
         let Stage::Claiming {

@@ -16,7 +16,6 @@ use model::{ActivityId, AttemptId, Plan, ProcessId, Resource, ResourceId, Span};
 use schedule::rounds::{Policy, Scope};
 
 use super::planning::resource;
-use super::portions::sizing;
 use super::rounds::Slow;
 use super::{Market, Stage};
 use crate::enact::busy::Running;
@@ -74,7 +73,7 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        if sizing(known).is_some() {
+        if self.sizing(known).is_some() {
             // Its rounds go on where there is nothing to move.
             step.marks.mark(id);
         }
@@ -95,7 +94,7 @@ impl Market {
         if known.phase() != Phase::Running || resources.len() < 2 {
             return self.drop_losses(id);
         }
-        let scope = match sizing(known) {
+        let scope = match self.sizing(known) {
             Some(_) => Scope::Machine,
             None => Scope::All,
         };

@@ -424,7 +424,7 @@ impl Market {
             return;
         };
         let planned = plan.entries.iter().map(|entry| entry.resource);
-        let held = known.grants().map(|grant| grant.resource);
+        let held = self.used(known).into_iter().map(|want| want.resource);
         let named: BTreeSet<ResourceId> = planned.chain(held).collect();
         let named = named.into_iter().filter(|one| !known.has_slots_of(*one));
         let offered = named.filter_map(|one| Some((one, self.offered_at(one)?)));

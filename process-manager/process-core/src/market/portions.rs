@@ -11,6 +11,8 @@
 //! one for all of its slots here, since what is ready goes to whichever is free. Times are those of the plan in
 //! force. What is ready is given ahead where a slot would idle else, so that no round waits for another for ever.
 
+mod told;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{ActivityId, Entry, Generation, ProcessId, ResourceId, Span};
@@ -89,9 +91,9 @@ pub(super) struct Done {
     pub(super) times: Option<(f64, f64)>,
 }
 
-/// The sizes of the rounds of a process; none where it has no such rounds.
-pub(super) fn sizing(known: &Process) -> Option<Sizing> {
-    match known.definition().draft().policy.unwrap_or_default() {
+/// The sizes of the rounds that a rule has; none where it has no such rounds.
+fn sizing(rule: model::Policy) -> Option<Sizing> {
+    match rule {
         model::Policy::Rounds(n) => Some(Policy::rounds(n).sizing),
         model::Policy::Adaptive => Some(Policy::adaptive().sizing),
         model::Policy::Xavantes | model::Policy::Static => None,
@@ -105,12 +107,19 @@ pub(super) fn has_several_machines(known: &Process) -> bool {
 }
 
 impl Market {
+    /// The sizes of the rounds of a process; none where it has no such rounds.
+    pub(super) fn sizing(&self, known: &Process) -> Option<Sizing> {
+        sizing(self.rules.of(known))
+    }
+
     /// Opens the next rounds of the machines of a process, where it has rounds.
     pub(crate) fn open_rounds(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let Some(known) = step.cx.process(id) else {
             return;
         };
-        let Some(sizing) = sizing(known) else {
+        let Some(sizing) = self.sizing(known) else {
+            // It may have had some, if its group has another rule since.
+            self.rounds.portions.remove(&id);
             return;
         };
         if known.state.plan.generation.0 == 0 || !has_several_machines(known) {
@@ -136,8 +145,9 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return;
         };
+        let sizing = self.sizing(known);
         let portions = self.rounds.portions.get_mut(&id);
-        let (Some(portions), Some(sizing)) = (portions, sizing(known)) else {
+        let (Some(portions), Some(sizing)) = (portions, sizing) else {
             return;
         };
         if let Some(judged) = portions.done(known, sizing, done) {

@@ -2,7 +2,8 @@
 //! slots are free that nobody else waits for. The first result counts, as in any other race ([`super::races`]).
 //!
 //! The plan has one place for each activity. Slots for the others are claimed along with those of the plan, out of
-//! what was free when it was made. Whether they are granted or not, the process begins.
+//! what was free when it was made. Whether they are granted or not, the process begins; where they are all that is
+//! claimed in a group, it does not wait for the answer.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -23,7 +23,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 
 use super::Market;
 use super::chance::Chance;
-use super::portions::{Done, Judged, Portions, has_several_machines, sizing};
+use super::portions::{Done, Judged, Portions, has_several_machines};
 use super::races::{Expected, Late};
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
@@ -229,7 +229,7 @@ impl Market {
             else {
                 continue;
             };
-            if !is_judged(known) {
+            if !self.is_judged(known) {
                 continue;
             }
             let activity = one.attempt.activity;
@@ -237,6 +237,7 @@ impl Market {
             let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
                 continue;
             };
+            let has_rounds = self.sizing(known).is_some();
             let course = self.rounds.courses.entry(id).or_default();
             let expected = nominal / course.factor(resource);
             let late = Span::from_seconds_up(THRESHOLD * expected).max(limits::LATE_LEAST);
@@ -251,7 +252,7 @@ impl Market {
             // A machine that is connected anew tells it once more.
             let attempt = (activity, one.attempt.number);
             course.running.entry(attempt).or_insert(running);
-            if sizing(known).is_none() {
+            if !has_rounds {
                 step.timers.set_by(Timer::Judge(id), due);
             }
         }
@@ -274,7 +275,7 @@ impl Market {
             else {
                 continue;
             };
-            if !is_judged(known) {
+            if !self.is_judged(known) {
                 continue;
             }
             let slots = f64::from(known.granted(resource).max(1));
@@ -285,7 +286,7 @@ impl Market {
                 continue;
             }
             let real = outcome.wall.seconds();
-            let has_rounds = sizing(known).is_some();
+            let has_rounds = self.sizing(known).is_some();
             let mut done = Done {
                 resource,
                 activity,
@@ -331,7 +332,7 @@ impl Market {
         if step
             .cx
             .process(id)
-            .is_some_and(|known| sizing(known).is_some())
+            .is_some_and(|known| self.sizing(known).is_some())
         {
             self.ask_for_losses(step, id);
             return Vec::new();
@@ -344,15 +345,19 @@ impl Market {
                     activity,
                     number,
                 };
-                is_judged(known) && known.is_out(attempt) && !known.has_lost(attempt)
+                self.is_judged(known) && known.is_out(attempt) && !known.has_lost(attempt)
             })
         };
+        let running = self.rounds.courses.get(&id).map(|course| &course.running);
+        let attempts = running.into_iter().flat_map(BTreeMap::keys);
+        let ended = attempts.filter(|&&(activity, number)| !is_out(activity, number));
+        let ended: Vec<(ActivityId, u32)> = ended.copied().collect();
         let Some(course) = self.rounds.courses.get_mut(&id) else {
             return Vec::new();
         };
-        course
-            .running
-            .retain(|&(activity, number), _| is_out(activity, number));
+        for attempt in &ended {
+            course.running.remove(attempt);
+        }
         let mut overdue: BTreeMap<ResourceId, (f64, f64)> = BTreeMap::new();
         let mut late = Vec::new();
         for (&(activity, number), running) in &mut course.running {
@@ -399,7 +404,9 @@ impl Market {
     /// Looks whether links are as fast as the plan of a process counts on.
     pub(crate) fn look_at_ways(&mut self, step: &mut Step<'_>, id: ProcessId) {
         let known = step.cx.process(id);
-        let Some(known) = known.filter(|known| is_judged(known) && sizing(known).is_none()) else {
+        let Some(known) =
+            known.filter(|known| self.is_judged(known) && self.sizing(known).is_none())
+        else {
             return;
         };
         if self.changed_way(step, known).is_some() {
@@ -589,11 +596,11 @@ impl Market {
         let work = estimated(known, history, activity)?.reference_seconds();
         (work > 0.0 && power > 0.0).then_some(work / power)
     }
-}
 
-/// Returns true if the machines of a process are judged: it runs, wants that, and has several.
-fn is_judged(known: &Process) -> bool {
-    let policy = known.definition().draft().policy.unwrap_or_default();
-    let is_running = known.phase() == Phase::Running;
-    policy != Policy::Static && is_running && has_several_machines(known)
+    /// Returns true if the machines of a process are judged: it runs, its rule wants that, and it has several.
+    fn is_judged(&self, known: &Process) -> bool {
+        let is_running = known.phase() == Phase::Running;
+        let may_move = || self.rules.of(known) != Policy::Static;
+        is_running && has_several_machines(known) && may_move()
+    }
 }

@@ -68,6 +68,7 @@ fn offer(group: GroupId) -> Offer {
         n_revoked: 0,
         owners: None,
         takes_shown: false,
+        policy: None,
     }
 }
 

@@ -114,6 +114,57 @@ fn what_one_group_grants_is_kept_where_another_refuses() {
 }
 
 #[test]
+fn a_process_begins_while_a_group_does_not_answer_that_only_replicas_need() {
+    let mut world = World::new();
+    world.moods.insert(B, Mood::Silent);
+    world.submit(1, replicated());
+    assert_eq!(world.said(), ["g1 claim 1 p1", "g2 claim 1 p1"]);
+    assert_eq!(world.planned(), BTreeSet::from([1]));
+    assert_eq!(world.used(1), BTreeSet::from([machine_of(A)]));
+    // It is sent once more, and is a question from then on.
+    world.pass(3);
+    assert_eq!(
+        world.said(),
+        ["g2 claim 1 p1", "g2 claim 0 p1", "g2 claim 0 p1"]
+    );
+    world.wakes(B);
+    assert_eq!(world.free, BTreeMap::from([(A, 9), (B, 9)]));
+    let granted: Vec<_> = world.granted(1);
+    assert_eq!(granted, [machine_of(A), machine_of(B)]);
+    world.cancel(1);
+    world.pass(5);
+    assert!(world.is_released(1));
+    assert_eq!(world.free, BTreeMap::from([(A, 10), (B, 10)]));
+}
+
+#[test]
+fn a_claim_for_replicas_that_comes_late_or_never_takes_nothing() {
+    for is_cut in [false, true] {
+        let mut world = World::new();
+        world.moods.insert(B, Mood::Silent);
+        world.submit(1, replicated());
+        // The claim itself is lost, and so is its repeat.
+        if !is_cut {
+            world.pass(2);
+        }
+        world.unanswered.clear();
+        if is_cut {
+            world.give(Input::GroupDown(B));
+            world.up(B);
+        } else {
+            world.pass(2);
+        }
+        world.wakes(B);
+        world.pass(3);
+        assert_eq!(world.free, BTreeMap::from([(A, 9), (B, 10)]));
+        assert_eq!(world.granted(1), [machine_of(A)]);
+        // Others count on the group again.
+        world.submit(2, only("b"));
+        assert_eq!(world.planned(), BTreeSet::from([1, 2]));
+    }
+}
+
+#[test]
 fn one_that_needs_a_group_which_is_away_lets_the_others_pass() {
     let mut world = World::new();
     world.give(Input::GroupDown(A));

@@ -54,10 +54,22 @@ pub(crate) struct Size {
     pub(crate) slots: u32,
 }
 
+/// A machine of a grid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    /// Slots that it lends.
+    pub(crate) slots: u32,
+    /// The core that it has for all that it does; any where none is given.
+    pub(crate) core: Option<usize>,
+    /// Further lines of its configuration.
+    pub(crate) settings: String,
+}
+
 /// One of its programs.
 pub(crate) struct Daemon {
     program: PathBuf,
     config: PathBuf,
+    core: Option<usize>,
     child: Child,
 }
 
@@ -75,10 +87,16 @@ pub(crate) struct RunCost {
 impl Daemon {
     /// Starts it and waits until it says where it listens.
     fn start(program: PathBuf, config: PathBuf) -> Result<Daemon> {
-        let child = spawn(&program, &config)?;
+        Daemon::start_on(None, program, config)
+    }
+
+    /// The same on one core.
+    fn start_on(core: Option<usize>, program: PathBuf, config: PathBuf) -> Result<Daemon> {
+        let child = spawn(&program, &config, core)?;
         let mut daemon = Daemon {
             program,
             config,
+            core,
             child,
         };
         daemon.until_it_listens()?;
@@ -113,19 +131,30 @@ impl Daemon {
 
     /// Starts it where it was, without waiting for anything.
     pub(crate) fn start_again(&mut self) -> Result<()> {
-        self.child = spawn(&self.program, &self.config)?;
+        self.child = spawn(&self.program, &self.config, self.core)?;
         Ok(())
     }
 }
 
-fn spawn(program: &Path, config: &Path) -> Result<Child> {
-    Command::new(program)
+fn spawn(program: &Path, config: &Path, core: Option<usize>) -> Result<Child> {
+    on_core(core, program)
         .arg("--config")
         .arg(config)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("could not start {}", program.display()))
+}
+
+/// A command on one core, which all that it starts has as well; on any where none is given.
+pub(crate) fn on_core(core: Option<usize>, program: &Path) -> Command {
+    let Some(core) = core else {
+        return Command::new(program);
+    };
+    // It becomes the program, so the child is the program itself.
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).arg(program);
+    command
 }
 
 impl Drop for Daemon {
@@ -153,8 +182,22 @@ impl Drop for Grid {
 }
 
 impl Grid {
-    /// A grid in a directory, once it takes work.
+    /// A grid of equal machines in a directory, once it takes work.
     pub(crate) fn start(programs: &Path, dir: &Path, size: Size) -> Result<Grid> {
+        let machine = Machine {
+            slots: size.slots,
+            ..Machine::default()
+        };
+        Grid::of(programs, dir, &vec![machine; size.machines], "")
+    }
+
+    /// A grid of these machines, whose process manager has further lines in its configuration.
+    pub(crate) fn of(
+        programs: &Path,
+        dir: &Path,
+        machines: &[Machine],
+        of_pm: &str,
+    ) -> Result<Grid> {
         let xav = programs.join("xav");
         let port = free_ports()?.to_string();
         let dir_text = dir.to_str().context("a directory is text")?;
@@ -162,7 +205,8 @@ impl Grid {
         let gm = Daemon::start(programs.join("xavantes-gm"), dir.join("gm/gm.toml"))?;
         let sockets = tempfile::tempdir().context("could not make a directory for a socket")?;
         let socket = sockets.path().join("pm.sock");
-        append(&dir.join("pm/pm.toml"), &format!("socket = {socket:?}\n"))?;
+        let of_pm = format!("socket = {socket:?}\n{of_pm}");
+        append(&dir.join("pm/pm.toml"), &of_pm)?;
         let pm = Daemon::start(programs.join("xavantes-pm"), dir.join("pm/pm.toml"))?;
         let mut grid = Grid {
             programs: programs.to_owned(),
@@ -174,20 +218,20 @@ impl Grid {
             socket,
             sockets,
         };
-        for number in 1..=size.machines {
-            grid.add_machine(number, size.slots)?;
+        for (number, machine) in (1..).zip(machines) {
+            grid.add_machine(number, machine)?;
         }
         until("machines to be ready", || {
             let nodes = grid.xav(&["nodes", "--json"])?;
             let nodes: Value = serde_json::from_str(&nodes)?;
             let nodes = nodes.as_array().map(Vec::as_slice).unwrap_or_default();
             let n_ready = nodes.iter().filter(|node| node["state"] == "ready").count();
-            Ok((n_ready == size.machines).then_some(()))
+            Ok((n_ready == machines.len()).then_some(()))
         })?;
         Ok(grid)
     }
 
-    fn add_machine(&mut self, number: usize, slots: u32) -> Result<()> {
+    fn add_machine(&mut self, number: usize, machine: &Machine) -> Result<()> {
         let token = self.xav(&["token", "create", "--role", "am"])?;
         let name = format!("am{number}");
         let home = self.dir.join(&name);
@@ -195,7 +239,7 @@ impl Grid {
         let mut join = Command::new(&program);
         join.args(["join", token.trim(), "--name", &name, "--dir"])
             .arg(&home)
-            .args(["--slots", &slots.to_string()]);
+            .args(["--slots", &machine.slots.to_string()]);
         if rustix::process::geteuid().is_root() {
             join.arg("--shared");
         }
@@ -203,8 +247,13 @@ impl Grid {
         let config = home.join("am.toml");
         // Equal machines: the comparison does not measure how well they are told apart. All are this host,
         // so none may take CPUs for itself.
-        append(&config, "power = 1.0\nbind-cores = false\n")?;
-        self.ams.push(Daemon::start(program, config)?);
+        let settings = &machine.settings;
+        append(
+            &config,
+            &format!("power = 1.0\nbind-cores = false\n{settings}"),
+        )?;
+        self.ams
+            .push(Daemon::start_on(machine.core, program, config)?);
         let state = home.join("state/executor");
         let executor = until("an executor", || Ok(executor_in(&state)))?;
         self.executors.push(executor);
@@ -239,6 +288,16 @@ impl Grid {
                 .arg("--grid")
                 .arg(&self.dir),
         )
+    }
+
+    /// The directory of its client's settings.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The program of its users.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.programs.join("xav")
     }
 
     /// Starts `xav` with these arguments and this grid; its standard error is to be read.

@@ -10,21 +10,21 @@ use anyhow::{Context, Result, bail, ensure};
 use model::{
     Activity, Command, Draft, Join, Node, NodeId, NodeKind, ProcessId, SubmitKey, Template,
 };
-use wire::client::{Answer, Phase, Request, Submit, Summary};
+use wire::client::{Answer, Phase, Request, Status, Submit, Summary};
 use wire::{Envelope, MESSAGE_BYTES_MAX, frame};
 
 /// The longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A connection that carries one request at a time.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: UnixStream,
     n_requests: u64,
     body: Vec<u8>,
 }
 
 impl Client {
-    pub(super) fn connect(socket: &Path) -> Result<Client> {
+    pub(crate) fn connect(socket: &Path) -> Result<Client> {
         let stream = UnixStream::connect(socket)
             .with_context(|| format!("could not connect to {}", socket.display()))?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -36,7 +36,7 @@ impl Client {
     }
 
     /// Submits a process with this key, and waits until it is durable.
-    pub(super) fn submit(&mut self, key: u64, draft: &Draft) -> Result<ProcessId> {
+    pub(crate) fn submit(&mut self, key: u64, draft: &Draft) -> Result<ProcessId> {
         let submit = Submit {
             key: SubmitKey(key),
             draft: draft.clone(),
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// Waits until a process has ended well.
-    pub(super) fn wait(&mut self, process: ProcessId) -> Result<()> {
+    pub(crate) fn wait(&mut self, process: ProcessId) -> Result<()> {
         self.send(Request::Watch(process))?;
         loop {
             let Answer::Progress(progress) = self.receive()? else {
@@ -95,12 +95,18 @@ impl Client {
         Ok(())
     }
 
-    /// The number of attempts of the first activity of a process.
-    pub(super) fn n_attempts(&mut self, process: ProcessId) -> Result<usize> {
+    /// The status of a process.
+    pub(crate) fn status(&mut self, process: ProcessId) -> Result<Box<Status>> {
         self.send(Request::Status(process))?;
         let Answer::Status(status) = self.receive()? else {
             bail!("{process} has no status");
         };
+        Ok(status)
+    }
+
+    /// The number of attempts of the first activity of a process.
+    pub(super) fn n_attempts(&mut self, process: ProcessId) -> Result<usize> {
+        let status = self.status(process)?;
         let first = status.activities.first().context("it has an activity")?;
         Ok(first.attempts.len())
     }
@@ -146,7 +152,7 @@ pub(super) fn row(n_activities: u32, command: &[&str]) -> Draft {
 }
 
 /// A process of activities side by side.
-pub(super) fn flat(n_activities: u32, command: &[&str]) -> Draft {
+pub(crate) fn flat(n_activities: u32, command: &[&str]) -> Draft {
     let root = NodeKind::Parallel {
         children: (1..=n_activities).map(NodeId).collect(),
         links: Vec::new(),

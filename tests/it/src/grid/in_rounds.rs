@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::shown::{ACTIVITIES, naps};
 use super::until_it_is;
 use super::world::World;
+use crate::wait;
 
 /// The activities that have completed on a machine.
 fn completed(status: &Value, machine: &str) -> usize {
@@ -42,4 +43,43 @@ fn what_has_not_started_moves_after_a_slow_round() {
             .collect();
         assert!(parts.iter().all(|part| *part < 0.6), "{policy}: {parts:?}");
     }
+}
+
+#[test]
+fn an_activity_that_waits_for_a_later_round_says_so() {
+    let world = World::with_rule(2, "rounds:4");
+    let sandbox = &world.sandbox;
+    let grid = world.user("ada");
+    let go = sandbox.path("go").display().to_string();
+    // Nothing ends before the question was asked.
+    let command = format!("until test -e {go}; do sleep 0.05; done");
+    let file = naps(&world, "held", "", &command);
+    let done = sandbox.xav(&["submit", &file, "--grid", &grid]).expect(0);
+    let id = done.stdout.trim_end().to_owned();
+    let held = wait::until("activities to be held back", || {
+        let status = sandbox.json(&["status", &id, "--grid", &grid, "--json"]);
+        let all = status["activity_list"].as_array()?;
+        let running = all.iter().filter(|one| one["state"] == "running");
+        let ready = all.iter().find(|one| one["state"] == "ready")?;
+        (running.count() == 4).then(|| ready["activity"].as_str().unwrap().to_owned())
+    });
+    let why = ["why", &id, &held, "--grid", &grid];
+    sandbox
+        .xav(&why)
+        .expect(0)
+        .shows("for a later round of am")
+        .shows("round 1 of 4 with nap[");
+    let told = sandbox.json(&[&why[..], &["--json"]].concat());
+    let round = &told["reasons"][0];
+    assert_eq!(
+        (&round["reason"], &round["rounds"]),
+        (&"round".into(), &4.into()),
+        "{told}"
+    );
+    assert_eq!(round["round"], 1, "{told}");
+    assert!(round["left"].as_array().unwrap().len() >= 2, "{told}");
+    sandbox.file("go", "");
+    until_it_is(&world, &grid, &id, "completed");
+    let told = sandbox.json(&[&why[..], &["--json"]].concat());
+    assert_eq!(told["state"], "completed", "{told}");
 }

@@ -141,6 +141,15 @@ impl World {
         World::of(1, n_ams, ground)
     }
 
+    /// One with a process manager, whose group has this rule for processes that name none.
+    pub(super) fn with_rule(n_ams: usize, rule: &str) -> World {
+        let ground = Ground {
+            of_gm: format!("policy = \"{rule}\"\n"),
+            ..Ground::default()
+        };
+        World::of(1, n_ams, ground)
+    }
+
     /// One with a process manager and machines that have further settings.
     pub(super) fn with_machines(n_ams: usize, settings: &str) -> World {
         let ground = Ground {

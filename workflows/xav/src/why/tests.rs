@@ -1,4 +1,5 @@
 use model::{AttemptId, Fault, FaultName, ProcessId, ResourceId};
+use wire::client::LaterRound;
 
 use super::*;
 
@@ -68,6 +69,46 @@ fn what_it_waits_for_is_named() {
     assert_eq!(
         explanation(vec![backoff], ActivityPhase::Backoff, None),
         "merge failed, and is tried again\n  the next attempt begins in 2.0s\n"
+    );
+}
+
+#[test]
+fn the_round_that_it_waits_for_is_told() {
+    let round = |n_rounds, n_left: u32, n_before, awaits_plan| {
+        let left = (1..=n_left.min(2)).map(ActivityId);
+        let later = LaterRound {
+            resource: ResourceId::local(1),
+            round: 2,
+            n_rounds,
+            left: left.collect(),
+            n_left,
+            n_before,
+            awaits_plan,
+        };
+        let text = explanation(
+            vec![Reason::Round(Box::new(later))],
+            ActivityPhase::Ready,
+            None,
+        );
+        let text =
+            text.strip_prefix("merge is ready, and was not sent yet\n  for a later round of ");
+        text.unwrap().trim_end().to_owned()
+    };
+    assert_eq!(
+        round(Some(4), 1, 0, false),
+        "host, after round 2 of 4 with range; it is the next one"
+    );
+    assert_eq!(
+        round(None, 5, 1, false),
+        "host, after round 2 with range, merge and 3 more; 1 comes before it"
+    );
+    assert_eq!(
+        round(Some(4), 0, 7, false),
+        "host, after round 2 of 4 with nothing left; 7 come before it"
+    );
+    assert_eq!(
+        round(Some(4), 1, 7, true),
+        "host, after another plan, since round 2 of 4 took too long there; 7 come before it"
     );
 }
 

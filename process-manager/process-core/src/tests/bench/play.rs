@@ -100,6 +100,7 @@ impl Bench {
                     n_revoked: 0,
                     owners: None,
                     takes_shown: false,
+                    policy: None,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }

@@ -294,6 +294,7 @@ impl World {
             n_revoked: 0,
             owners: None,
             takes_shown: false,
+            policy: None,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }
@@ -347,6 +348,20 @@ impl World {
         plan.entries.iter().map(|entry| entry.resource).collect()
     }
 
+    /// The machines of which slots are recorded as held by a process.
+    pub(super) fn granted(&self, key: u64) -> Vec<ResourceId> {
+        let mut granted: BTreeMap<GroupId, Vec<ResourceId>> = BTreeMap::new();
+        for (stream, event) in &self.events {
+            if let Event::Granted { group, holding } = event
+                && *stream == Stream::Process(ProcessId(key))
+            {
+                let places = holding.grants.iter().map(|grant| grant.resource);
+                granted.insert(*group, places.collect());
+            }
+        }
+        granted.into_values().flatten().collect()
+    }
+
     pub(super) fn is_released(&self, key: u64) -> bool {
         let stream = Stream::Process(ProcessId(key));
         self.events.contains(&(stream, Event::Released))
@@ -380,6 +395,16 @@ pub(super) fn only(kind: &str) -> Draft {
     let mut one = leaf("only");
     edit(&mut one, |activity| {
         activity.labels = vec![("kind".to_owned(), kind.to_owned())];
+    });
+    draft(vec![one])
+}
+
+/// One activity, of which two attempts are started at once.
+pub(super) fn replicated() -> Draft {
+    let mut one = leaf("twice");
+    edit(&mut one, |activity| {
+        activity.repeatable = true;
+        activity.replicas = Some(2);
     });
     draft(vec![one])
 }

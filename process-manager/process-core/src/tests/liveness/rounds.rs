@@ -16,6 +16,7 @@ use crate::{Input, Stream, Tally};
 
 mod portions;
 mod replicas;
+mod rule;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
@@ -111,12 +112,12 @@ impl Play {
         millis: u64,
         speed: impl Fn(u32, Span) -> f64 + 'static,
     ) -> Play {
-        Play::offered(BTreeMap::new(), n_machines, draft, millis, speed)
+        Play::offered((BTreeMap::new(), None), n_machines, draft, millis, speed)
     }
 
-    /// One whose machines are offered with these thousandths of their powers.
+    /// One whose machines are offered with these thousandths of their powers, and with a rule of their group.
     fn offered(
-        shown: BTreeMap<u32, u32>,
+        as_told: (BTreeMap<u32, u32>, Option<Policy>),
         n_machines: u32,
         draft: Draft,
         millis: u64,
@@ -124,7 +125,7 @@ impl Play {
     ) -> Play {
         let machines = (0..n_machines).collect();
         Play {
-            stage: Stage::offering_as_shown(machines, shown, submission(KEY, draft)),
+            stage: Stage::offering_as(machines, as_told, submission(KEY, draft)),
             n_machines,
             speed: Box::new(speed),
             queues: BTreeMap::new(),
@@ -619,7 +620,13 @@ fn groups_are_told_what_machines_have_shown_beside_each_other() {
 #[test]
 fn a_machine_that_is_offered_as_slow_gets_less_from_the_first_plan_on() {
     let slow = |machine: u32, _: Span| if machine == 0 { 0.25 } else { 1.0 };
-    let mut play = Play::offered(BTreeMap::from([(0, 250)]), 3, wide(54, 500), 500, slow);
+    let mut play = Play::offered(
+        (BTreeMap::from([(0, 250)]), None),
+        3,
+        wide(54, 500),
+        500,
+        slow,
+    );
     let plan = &play.process().state.plan;
     let places = plan.entries.iter();
     let there = places.filter(|one| one.resource.number == 0).count();

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Drive, History};
 use model::{
-    Activity, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind, Now,
-    ResourceId, Span, Wall,
+    Activity, ActivityId, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind,
+    Now, Policy, ResourceId, Span, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
-use wire::client::{Request, Submit};
+use wire::client::{Answer, Reason, Request, Submit};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use crate::Caller;
@@ -49,6 +49,10 @@ pub(super) struct Stage {
     pub(super) n_grants: u64,
     /// Thousandths of their powers that its group offers machines with.
     pub(super) shown: BTreeMap<u32, u32>,
+    /// The rule of its group for processes that name none.
+    pub(super) rule: Option<Policy>,
+    /// The last answer to its client.
+    pub(super) answer: Option<Answer>,
     /// The messages in which it has told its group what machines have shown.
     pub(super) told: Vec<BTreeMap<u32, u32>>,
     /// The counts that it has told last.
@@ -66,12 +70,13 @@ impl Stage {
     }
 
     pub(super) fn offering(machines: Vec<u32>, submit: Submit) -> Stage {
-        Stage::offering_as_shown(machines, BTreeMap::new(), submit)
+        Stage::offering_as(machines, (BTreeMap::new(), None), submit)
     }
 
-    pub(super) fn offering_as_shown(
+    /// One whose group offers its machines with what they have shown, and with its rule.
+    pub(super) fn offering_as(
         machines: Vec<u32>,
-        shown: BTreeMap<u32, u32>,
+        (shown, rule): (BTreeMap<u32, u32>, Option<Policy>),
         submit: Submit,
     ) -> Stage {
         let now = Now {
@@ -103,6 +108,8 @@ impl Stage {
             events: Vec::new(),
             n_grants: 0,
             shown,
+            rule,
+            answer: None,
             told: Vec::new(),
             tally: Tally::default(),
         };
@@ -122,6 +129,17 @@ impl Stage {
             1,
             Request::Submit(Box::new(submit)),
         ));
+    }
+
+    /// The reasons for the phase of an activity.
+    pub(super) fn why(&mut self, activity: ActivityId) -> Vec<Reason> {
+        let process = KEY.process();
+        let request = Request::Why { process, activity };
+        self.give(Input::Request(ClientId(1), Caller::Local, 3, request));
+        match self.answer.take() {
+            Some(Answer::Why(why)) => why.reasons,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The manager has died, and begins another epoch with leases of this length. Its group and
@@ -255,7 +273,7 @@ impl Stage {
                 self.give(Input::Group(GROUP, granted));
             }
             Effect::ToActivity(machine, message) => self.machine(machine, message),
-            Effect::Answer { .. } => {}
+            Effect::Answer { answer, .. } => self.answer = Some(answer),
             Effect::Foreign(..)
             | Effect::Keep(_)
             | Effect::Share(..)
@@ -355,7 +373,7 @@ impl Stage {
     pub(super) fn attempt(&self, activity: u32) -> AttemptId {
         AttemptId {
             process: KEY.process(),
-            activity: model::ActivityId(activity),
+            activity: ActivityId(activity),
             number: 1,
         }
     }
@@ -383,6 +401,7 @@ impl Stage {
             n_revoked: 0,
             owners: None,
             takes_shown: true,
+            policy: self.rule,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }

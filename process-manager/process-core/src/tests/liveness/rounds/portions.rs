@@ -1,5 +1,9 @@
 //! Rounds of a fixed number and of an extent of their own: what is sent at once, and what moves after a slow one.
 
+use std::collections::BTreeSet;
+
+use wire::client::Reason;
+
 use super::*;
 
 fn with_policy(draft: Draft, policy: Policy) -> Draft {
@@ -201,4 +205,48 @@ fn what_may_run_twice_is_not_raced_by_the_published_rules() {
     let mut play = Play::new(repeatable, 1_000, stalls);
     play.until_the_end(6);
     assert_eq!(play.tally().n_races, 0);
+}
+
+#[test]
+fn the_round_that_an_activity_waits_for_is_told() {
+    // Three of the ten on each of two machines are in its first round.
+    for (policy, n_rounds, n_given) in
+        [(Policy::Rounds(3), Some(3), 3), (Policy::Adaptive, None, 1)]
+    {
+        let mut play = play(policy, wide(20, 200), 200, &[1.0, 1.0]);
+        let told = |play: &mut Play| {
+            let planned = play.process().state.plan.entries.clone();
+            let there = planned.iter().filter(|entry| entry.resource.number == 0);
+            let mut there: Vec<(Span, ActivityId)> =
+                there.map(|entry| (entry.start, entry.activity)).collect();
+            there.sort_unstable();
+            let mut reasons = Vec::new();
+            for (_, activity) in there {
+                reasons.push((activity, play.stage.why(activity)));
+            }
+            reasons
+        };
+        let reasons = told(&mut play);
+        let (given, held): (Vec<_>, Vec<_>) = reasons
+            .into_iter()
+            .partition(|(_, reasons)| !matches!(reasons.first(), Some(Reason::Round(_))));
+        assert_eq!((given.len(), held.len()), (n_given, 10 - n_given));
+        let given: BTreeSet<ActivityId> = given.into_iter().map(|(one, _)| one).collect();
+        for (before, (_, reasons)) in held.iter().enumerate() {
+            let [Reason::Round(later)] = &reasons[..] else {
+                panic!("{reasons:?}");
+            };
+            let at = (later.resource.number, later.round, later.n_rounds);
+            assert_eq!(at, (0, 1, n_rounds));
+            let left: BTreeSet<ActivityId> = later.left.iter().copied().collect();
+            assert_eq!(left, given);
+            let counts = (later.n_left as usize, later.n_before as usize);
+            assert_eq!(counts, (n_given, before));
+            assert!(!later.awaits_plan);
+        }
+        play.until_the_end(20);
+        let is_held =
+            |reasons: &[Reason]| reasons.iter().any(|one| matches!(one, Reason::Round(_)));
+        assert!(told(&mut play).iter().all(|(_, reasons)| !is_held(reasons)));
+    }
 }
