@@ -10,11 +10,9 @@ use crate::record::Note;
 impl Config {
     /// The command of a dispatch, as the executor starts it.
     pub(crate) fn start(&self, dispatch: Dispatch, directory: String, note: &Note) -> Start {
-        let account = dispatch.user.as_ref();
-        let mut own = account
-            .and_then(|user| self.of_users.get(user))
-            .cloned()
-            .unwrap_or_default();
+        let user = dispatch.user.as_ref();
+        let of_user = user.and_then(|user| self.of_users.get(user));
+        let mut own = of_user.cloned().unwrap_or_default();
         let said: Vec<String> = dispatch.env.iter().map(|(name, _)| name.clone()).collect();
         let is_said = |name: &str| said.iter().any(|other| other == name);
         own.retain(|(name, _)| dispatch.env.iter().all(|(other, _)| other != name));
@@ -44,9 +42,11 @@ impl Config {
             Some(Activation::Venv(file)) => made = Some(of_file(MadeKind::Venv, file)),
             Some(Activation::Conda(file)) => made = Some(of_file(MadeKind::Conda, file)),
             Some(Activation::Container(container)) => {
-                let path = env.iter().find(|(name, _)| name == "PATH");
+                let of_machine = || self.environment.iter().chain(of_user.into_iter().flatten());
+                let path = of_machine().find(|(name, _)| name == "PATH");
+                let is_directory = container.is_directory();
                 contained = Some(Contained {
-                    kind: match container.is_directory() {
+                    kind: match is_directory {
                         true => ContainerKind::Bwrap,
                         false => ContainerKind::Podman,
                     },
@@ -55,11 +55,18 @@ impl Config {
                     read_only: dispatch.inputs.into_iter().map(|(path, _)| path).collect(),
                     search_path: path.map(|(_, path)| path.clone()).unwrap_or_default(),
                     command: std::mem::take(&mut program),
+                    env: of_machine()
+                        .filter(|(name, _)| OF_RUNNERS.contains(&name.as_str()))
+                        .cloned()
+                        .collect(),
                 });
                 for (name, value) in IN_CONTAINERS {
                     if !is_said(name) {
                         env.retain(|(other, _)| other != name);
-                        env.push((name.to_owned(), value.to_owned()));
+                        // An image says itself where its programs are.
+                        if is_directory || name != "PATH" {
+                            env.push((name.to_owned(), value.to_owned()));
+                        }
                     }
                 }
             }
@@ -108,6 +115,10 @@ const IN_CONTAINERS: [(&str, &str); 3] = [
     ("HOME", "/tmp"),
     ("TMPDIR", "/tmp"),
 ];
+
+/// Variables of the machine that are for the program which runs containers: where it has its images, and whose they
+/// are.
+const OF_RUNNERS: [&str; 5] = ["HOME", "USER", "LOGNAME", "LANG", "LC_ALL"];
 
 /// Puts a directory before all others in which programs are looked up.
 fn put_first(env: &mut Vec<(String, String)>, directory: &str) {

@@ -94,13 +94,17 @@ impl Account {
 
     /// The account as an argument of the executor.
     fn argument(&self) -> String {
-        let mut text = format!("{}:{}:", self.user, self.group);
-        for (index, other) in self.others.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            write!(text, "{comma}{other}").expect("a String takes every text");
-        }
-        text
+        argument(self.user, self.group, &self.others)
     }
+}
+
+fn argument(user: u32, group: u32, others: &[u32]) -> String {
+    let mut text = format!("{user}:{group}:");
+    for (index, other) in others.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        write!(text, "{comma}{other}").expect("a String takes every text");
+    }
+    text
 }
 
 /// The name of the account that has a number.
@@ -229,6 +233,11 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
+    /// The argument that [`Numbers::parse`] reads.
+    pub(crate) fn argument(&self) -> String {
+        argument(self.user, self.group, &self.others)
+    }
+
     /// Parses an argument; none if it is invalid, or root.
     pub(crate) fn parse(text: &str) -> Option<Numbers> {
         let mut parts = text.split(':');

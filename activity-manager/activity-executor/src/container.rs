@@ -1,32 +1,33 @@
-//! The program that a command in a container is started through: it has bubblewrap or podman run the command.
+//! The program that a command in a container is started through: it has bubblewrap (`container/bwrap.rs`) or podman
+//! (`container/podman.rs`) run the command.
 //!
 //! It runs as the command does: with its account, directory, limits and time, held together with all that it starts,
 //! so whoever stops the command stops the container too. The command sees the image as its root, read-only, its
 //! directory as [`WORK`] with its inputs read-only in it, and an empty `/tmp`.
 //!
-//! bubblewrap and its first process in the container end by themselves when they get TERM, or never do. So this
-//! program stays, does not end by TERM itself, collects what bubblewrap leaves, and ends as the command did.
+//! This program does not end by the signals that end the command. It stays until the command has ended, and ends as
+//! that did.
+
+mod bwrap;
+mod podman;
 
 use std::env;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use rustix::fs::{
-    CWD, FileType, MemfdFlags, Mode, OFlags, ResolveFlags, fstat, memfd_create, openat2,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
-use rustix::process::{getpid, kill_process, set_child_subreaper, setrlimit, wait};
+use rustix::process::{Resource, Rlimit, Signal, WaitStatus};
+use rustix::process::{getpid, kill_process, set_child_subreaper, setrlimit};
 use wire::executor::{Contained, ContainerKind};
 
 use crate::activation::find;
 use crate::{program, sys};
+
+pub(crate) use self::podman::{REMOVAL_ARGUMENT, Removal, removal_main};
 
 /// The argument behind [`program::ARGUMENT`] by which a program becomes this.
 pub(crate) const ARGUMENT: &str = "__contain";
@@ -38,11 +39,8 @@ const WORK: &str = "/job";
 /// thousand take a second. Further ones are the command's own copies, as outside of containers.
 const READ_ONLY_MAX: usize = 256;
 
-/// The directories of an image that the container has of its own.
-const OWN: [&str; 5] = ["proc", "dev", "tmp", "run", "job"];
-
 /// Exit status where the container cannot be had. Those of a command that is not found are the shell's.
-const NO_CONTAINER: u8 = 125;
+pub(crate) const NO_CONTAINER: u8 = 125;
 const NOT_FOUND: u8 = 127;
 
 /// Exit status of a process that ended by a signal, less the number of the signal.
@@ -70,8 +68,14 @@ const ENDING: [Signal; 18] = [
     Signal::SYS,
 ];
 
-/// The command line that runs a command in a container, by the program that can be this one.
-pub(crate) fn command_line(program: &str, container: &Contained, directory: &str) -> Vec<String> {
+/// The command line that runs a command in a container, by the program that can be this one. `name` is that of the
+/// container, which no other one of this machine has.
+pub(crate) fn command_line(
+    program: &str,
+    container: &Contained,
+    directory: &str,
+    name: &str,
+) -> Vec<String> {
     let read_only = container.read_only.iter().take(READ_ONLY_MAX);
     let network = match container.has_network {
         true => "network",
@@ -86,10 +90,14 @@ pub(crate) fn command_line(program: &str, container: &Contained, directory: &str
         &container.image,
         &container.search_path,
         directory,
+        name,
     ];
+    let variables = container.env.iter();
+    let variables = variables.map(|(name, value)| format!("{name}={value}"));
+    let counts = [container.env.len(), read_only.len()];
     let own = own.into_iter().map(str::to_owned);
-    let n_read_only = read_only.len().to_string();
-    own.chain([n_read_only])
+    own.chain(counts.map(|n| n.to_string()))
+        .chain(variables)
         .chain(read_only.cloned())
         .chain(container.command.iter().cloned())
         .collect()
@@ -108,6 +116,9 @@ struct Wanted {
     image: OsString,
     search_path: OsString,
     directory: PathBuf,
+    container_name: OsString,
+    /// The environment of the program that runs containers, each variable as `NAME=VALUE`.
+    env: Vec<OsString>,
     read_only: Vec<OsString>,
     name: OsString,
     arguments: Vec<OsString>,
@@ -116,11 +127,17 @@ struct Wanted {
 /// Why nothing runs: an exit status and a message.
 struct Refused(u8, String);
 
+impl Refused {
+    fn could_not(what: &str, error: io::Error) -> Refused {
+        Refused(NO_CONTAINER, format!("could not {what}: {error}"))
+    }
+}
+
 /// Runs the command, and ends as it did.
 pub(crate) fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let ran = match parse(arguments) {
-        Some((ContainerKind::Bwrap, wanted)) => through_bwrap(&wanted),
-        Some((ContainerKind::Podman, wanted)) => Err(become_podman(&wanted)),
+        Some((ContainerKind::Bwrap, wanted)) => bwrap::run(&wanted),
+        Some((ContainerKind::Podman, wanted)) => podman::run(&wanted),
         None => Err(Refused(
             NO_CONTAINER,
             "its arguments are not those of a container".to_owned(),
@@ -144,14 +161,17 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<(ContainerKind
     let image = arguments.next()?;
     let search_path = arguments.next()?;
     let directory = PathBuf::from(arguments.next()?);
+    let container_name = arguments.next()?;
+    let n_variables: usize = arguments.next()?.to_str()?.parse().ok()?;
     let n_read_only: usize = arguments.next()?.to_str()?.parse().ok()?;
-    let read_only: Vec<OsString> = arguments.by_ref().take(n_read_only).collect();
     let wanted = Wanted {
         has_network,
         image,
         search_path,
         directory,
-        read_only,
+        container_name,
+        env: arguments.by_ref().take(n_variables).collect(),
+        read_only: arguments.by_ref().take(n_read_only).collect(),
         name: arguments.next()?,
         arguments: arguments.collect(),
     };
@@ -161,14 +181,7 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<(ContainerKind
 impl Wanted {
     /// The program that runs containers.
     fn runner(&self, kind: ContainerKind) -> Result<PathBuf, Refused> {
-        find(word(kind), &self.search_path).ok_or_else(|| {
-            let path = self.search_path.display();
-            let name = word(kind);
-            Refused(
-                NO_CONTAINER,
-                format!("this machine has no {name} (searched PATH {path})"),
-            )
-        })
+        runner(kind, &self.search_path)
     }
 
     /// The inputs with their places in the container, those that hold others first. One that is not there is left
@@ -187,10 +200,7 @@ impl Wanted {
     /// in its `PATH`.
     fn program(&self, root: &Path) -> Result<PathBuf, Refused> {
         let in_image = |path: PathBuf| is_program_in(root, &path).then_some(path);
-        let in_work = |path: &Path| {
-            let place = Path::new(WORK).join(path);
-            is_program_in(&self.directory, path).then_some(place)
-        };
+        let in_work = |path: &Path| self.in_work(path);
         let name = Path::new(&self.name);
         let path = env::var_os("PATH").unwrap_or_default();
         let found = if let Ok(below) = name.strip_prefix(WORK) {
@@ -213,86 +223,28 @@ impl Wanted {
         })
     }
 
-    /// What bubblewrap is to mount and to share.
-    fn bwrap_arguments(&self, root: &Path) -> io::Result<Vec<OsString>> {
-        let mut all: Vec<OsString> = Vec::new();
-        let mut add = |words: &[&OsStr]| all.extend(words.iter().map(|word| OsString::from(*word)));
-        let own = |word: &'static str| OsStr::new(word);
-        for space in ["user", "pid", "ipc", "uts"] {
-            add(&[OsStr::new(&format!("--unshare-{space}"))]);
-        }
-        add(&[own("--unshare-cgroup-try")]);
-        if !self.has_network {
-            add(&[own("--unshare-net")]);
-        }
-        // An image in one piece could have no places for what is mounted in it.
-        for entry in fs::read_dir(root)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if OWN.iter().any(|own| name == *own) {
-                continue;
-            }
-            let (source, place) = (entry.path(), Path::new("/").join(&name));
-            if entry.file_type()?.is_symlink() {
-                let target = fs::read_link(&source)?;
-                add(&[own("--symlink"), target.as_os_str(), place.as_os_str()]);
-            } else {
-                add(&[own("--ro-bind"), source.as_os_str(), place.as_os_str()]);
-            }
-        }
-        add(&[own("--proc"), own("/proc"), own("--dev"), own("/dev")]);
-        add(&[own("--perms"), own("1777"), own("--tmpfs"), own("/tmp")]);
-        add(&[own("--tmpfs"), own("/run")]);
-        let resolver = "etc/resolv.conf";
-        if self.has_network
-            && root
-                .join(resolver)
-                .symlink_metadata()
-                .is_ok_and(|it| it.is_file())
-        {
-            let resolver = own("/etc/resolv.conf");
-            add(&[own("--ro-bind-try"), resolver, resolver]);
-        }
-        add(&[own("--bind"), self.directory.as_os_str(), own(WORK)]);
-        for (source, place) in self.inputs() {
-            add(&[own("--ro-bind"), source.as_os_str(), place.as_os_str()]);
-        }
-        add(&[own("--remount-ro"), own("/"), own("--chdir"), own(WORK)]);
-        Ok(all)
+    /// The path in the container of a program in the directory of the command.
+    fn in_work(&self, path: &Path) -> Option<PathBuf> {
+        let place = Path::new(WORK).join(path);
+        is_program_in(&self.directory, path).then_some(place)
     }
+}
 
-    /// What podman is told before the command.
-    fn podman_arguments(&self) -> Vec<OsString> {
-        let mut all: Vec<OsString> = ["run", "--rm", "--read-only", "--cgroups=disabled"]
-            .map(OsString::from)
-            .to_vec();
-        // Files of the directory stay those of whoever runs the command.
-        all.push("--userns=keep-id".into());
-        all.push(match self.has_network {
-            true => "--network=private".into(),
-            false => "--network=none".into(),
-        });
-        let mut mount = |source: &Path, place: &Path, how: &str| {
-            let mut text = OsString::from("--mount=type=bind,src=");
-            text.push(source);
-            text.push(",dst=");
-            text.push(place);
-            text.push(how);
-            all.push(text);
-        };
-        mount(&self.directory, Path::new(WORK), "");
-        for (source, place) in self.inputs() {
-            mount(&source, &place, ",ro");
-        }
-        all.push(format!("--workdir={WORK}").into());
-        for (name, _) in env::vars_os() {
-            let mut text = OsString::from("--env=");
-            text.push(name);
-            all.push(text);
-        }
-        all.extend(["--entrypoint=".into(), "--".into(), self.image.clone()]);
-        all
-    }
+/// The program that runs containers of a kind.
+fn runner(kind: ContainerKind, search_path: &OsString) -> Result<PathBuf, Refused> {
+    find(word(kind), search_path).ok_or_else(|| {
+        let (path, name) = (search_path.display(), word(kind));
+        let message = format!("this machine has no {name} (searched PATH {path})");
+        Refused(NO_CONTAINER, message)
+    })
+}
+
+/// Lets this program outlive the signals that end the command, and collect what that leaves. The mask of started
+/// programs is empty again.
+fn stay() -> Result<(), Refused> {
+    sys::block_signals().map_err(|error| Refused::could_not("block signals", error))?;
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| Refused::could_not("collect orphans", error.into()))
 }
 
 /// Returns true if a path below a root, with all its links followed inside that root, is an executable file. Where
@@ -310,83 +262,6 @@ fn is_program_in(root: &Path, path: &Path) -> bool {
         }),
         Err(error) => error == Errno::NOSYS,
     }
-}
-
-/// Has bubblewrap run the command, and returns how that ended.
-fn through_bwrap(wanted: &Wanted) -> Result<WaitStatus, Refused> {
-    let refused =
-        |what: &str, error: io::Error| Refused(NO_CONTAINER, format!("could not {what}: {error}"));
-    let runner = wanted.runner(ContainerKind::Bwrap)?;
-    let root = Path::new(&wanted.image);
-    if !root.is_dir() {
-        let message = format!(
-            "its container is not on this machine: no directory {}",
-            root.display()
-        );
-        return Err(Refused(NO_CONTAINER, message));
-    }
-    let program = wanted.program(root)?;
-    let arguments = wanted.bwrap_arguments(root);
-    let arguments = arguments.map_err(|error| refused("read the container's directory", error))?;
-    let file = arguments_file(&arguments).map_err(|error| refused("hold arguments", error))?;
-    // Signals that end the command are for the command. Its mask is empty again when it starts.
-    sys::block_signals().map_err(|error| refused("block signals", error))?;
-    set_child_subreaper(Some(getpid()))
-        .map_err(|error| refused("collect orphans", error.into()))?;
-    let child = Command::new(&runner)
-        .arg("--args")
-        .arg(file.as_raw_fd().to_string())
-        .arg("--")
-        .arg(program)
-        .args(&wanted.arguments)
-        .spawn();
-    let child = child.map_err(|error| refused("start bwrap", error))?;
-    let child = Pid::from_raw(child.id() as i32);
-    let mut last = None;
-    loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) => {
-                // Where bubblewrap was ended alone, its first process in the container comes here, which ends as
-                // the command does.
-                if Some(pid) == child && status.exited() {
-                    return Ok(status);
-                }
-                if status.exited() || status.signaled() {
-                    last = Some(status);
-                }
-            }
-            Ok(None) | Err(Errno::INTR) => {}
-            Err(error) => {
-                return last.ok_or_else(|| refused("wait for the command", error.into()));
-            }
-        }
-    }
-}
-
-/// Arguments in a file that a started program reads, each with a NUL behind it: a command line has less room.
-fn arguments_file(arguments: &[OsString]) -> io::Result<OwnedFd> {
-    let mut file = File::from(memfd_create("arguments", MemfdFlags::empty())?);
-    for argument in arguments {
-        file.write_all(argument.as_bytes())?;
-        file.write_all(b"\0")?;
-    }
-    io::Seek::rewind(&mut file)?;
-    Ok(file.into())
-}
-
-/// Becomes podman. Returns where that fails.
-fn become_podman(wanted: &Wanted) -> Refused {
-    let runner = match wanted.runner(ContainerKind::Podman) {
-        Ok(runner) => runner,
-        Err(refused) => return refused,
-    };
-    let error = Command::new(&runner)
-        .args(wanted.podman_arguments())
-        .arg(&wanted.name)
-        .args(&wanted.arguments)
-        .exec();
-    let message = format!("could not execute {}: {error}", runner.display());
-    Refused(NO_CONTAINER, message)
 }
 
 /// Ends as a command did: by the same signal, where it ended by one.

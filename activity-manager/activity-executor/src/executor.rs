@@ -27,6 +27,7 @@ use crate::clock;
 use crate::containment::{Contained, Containment};
 use crate::cpus::{Cpus, FreeCpus};
 use crate::guardian::Channel;
+use crate::kept::Kept;
 use crate::launch::Launcher;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -90,6 +91,8 @@ pub(crate) struct Parts {
     pub(crate) containment: Containment,
     /// The variable in the environment of commands that are contained as trees.
     pub(crate) mark: CString,
+    /// The containers of podman that may be there.
+    pub(crate) kept: Kept,
     /// The channel to the guardian.
     pub(crate) guardian: Channel,
 }
@@ -118,6 +121,8 @@ pub(crate) struct Executor {
     unwatched: Vec<usize>,
     /// The first processes of the running commands.
     commands: BTreeSet<i32>,
+    /// Number of containers of podman that were named.
+    n_containers: u64,
     /// Commands that were killed and do not end.
     stuck: Vec<Stuck>,
     /// The next time to look for their end.
@@ -173,6 +178,7 @@ impl Executor {
             free: Vec::new(),
             unwatched: Vec::new(),
             commands: BTreeSet::new(),
+            n_containers: 0,
             stuck: Vec::new(),
             stuck_at: Mono(0),
             leases,
@@ -250,7 +256,8 @@ impl Executor {
         let now = clock::mono();
         let look_at = (!self.unwatched.is_empty()).then(|| now + UNWATCHED_LOOK);
         let stuck = (!self.stuck.is_empty()).then_some(self.stuck_at);
-        let others = [self.linger_until, self.tell_at(), look_at, stuck];
+        let kept = self.parts.kept.due(now);
+        let others = [self.linger_until, self.tell_at(), look_at, stuck, kept];
         let next = running.chain(others.into_iter().flatten());
         let micros = next.min()?.since(now).0;
         // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.
@@ -284,6 +291,7 @@ impl Executor {
             }
         }
         self.look_at_unwatched(now);
+        self.parts.kept.tick(now);
         if !self.stuck.is_empty() && now >= self.stuck_at {
             self.stuck_at = now + STUCK_EVERY;
             self.free_stuck();

@@ -24,7 +24,8 @@
 //!
 //! A command whose environment is made of a file (`environments.rs`) is started through this program once
 //! more (`activation.rs`), which makes the environment first, within the same limits. So is one in a
-//! container (`container.rs`), which bubblewrap or podman runs.
+//! container (`container.rs`), which bubblewrap or podman runs. What podman keeps of a container whose command was killed
+//! is removed (`kept.rs`).
 //!
 //! If the executor is killed, the kernel kills the first process of each command, and the guardian
 //! (`guardian.rs`) all others.
@@ -42,6 +43,7 @@ mod environments;
 mod executor;
 mod ground;
 mod guardian;
+mod kept;
 mod launch;
 mod limits;
 mod link;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
-use wire::executor::{Exit, Made, Start, Stdin};
+use wire::executor::{Contained, Exit, Made, Start, Stdin};
 
 use crate::account::{Lendable, Numbers};
 use crate::child::Step;
@@ -75,10 +75,12 @@ impl<'a> Whose<'a> {
 
 /// Converts a `start`, and gives its directory to the account that the command runs as. A command whose
 /// environment is made, or which runs in a container, is started through `own`, the path of this program.
+/// `container_name` is that of its container, if it has one.
 pub(crate) fn prepare(
     start: &Start,
     whose: Whose<'_>,
     own: Option<&str>,
+    container_name: &str,
 ) -> Result<Prepared, NotStarted> {
     let account = whose.numbers();
     let directory = Path::new(&start.directory);
@@ -102,7 +104,14 @@ pub(crate) fn prepare(
         (Some(made), _) => Cow::Owned(through_environment(start, made, whose, own)?),
         (None, Some(contained)) => {
             let own = through(&contained.command, own)?;
-            Cow::Owned(container::command_line(own, contained, &start.directory))
+            let contained = of_account(contained, &start.directory, whose);
+            let directory = &start.directory;
+            Cow::Owned(container::command_line(
+                own,
+                &contained,
+                directory,
+                container_name,
+            ))
         }
     };
     let programs = candidates(&command, &start.env, directory)?;
@@ -172,6 +181,33 @@ fn through_environment(
         }
     };
     Ok(activation::command_line(own, made, &root, &start.program))
+}
+
+/// A container with the environment that podman has as an account.
+fn of_account<'a>(
+    contained: &'a Contained,
+    directory: &str,
+    whose: Whose<'_>,
+) -> Cow<'a, Contained> {
+    match whose {
+        Whose::Own | Whose::Account(_) => Cow::Borrowed(contained),
+        Whose::Lent(lent) => {
+            let own = [
+                ("HOME", home_of(directory).to_string_lossy().into_owned()),
+                ("USER", lent.name.clone()),
+                ("LOGNAME", lent.name.clone()),
+            ];
+            let mut contained = contained.clone();
+            contained
+                .env
+                .retain(|(name, _)| own.iter().all(|(of_account, _)| name != of_account));
+            let own = own
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value));
+            contained.env.extend(own);
+            Cow::Owned(contained)
+        }
+    }
 }
 
 /// This program, through which a command that is not empty is started.

@@ -19,6 +19,7 @@ use crate::clock;
 use crate::containment::{Containment, ContainmentChoice, Leftovers, warn};
 use crate::executor::{Executor, Parts, RunError};
 use crate::guardian::{self, Side};
+use crate::kept::{Kept, Records};
 use crate::limits::Limits;
 use crate::log::{Log, log_directory};
 use crate::outcomes;
@@ -56,9 +57,9 @@ const LOCK_LOOK: Span = Span::from_millis(20);
 /// [--account-of NAME=USER:GROUP:OTHERS]... [--account-of-slot NAME=USER:GROUP:OTHERS]...
 /// [--work DIR]`, without the program's own name. Returns when it has
 /// ended: success, or 1 after a line on standard error. To be called first in a program, since every
-/// inherited descriptor but the standard streams is closed. The executor starts the program in another
-/// way too, by which it becomes a command in an environment that is made first (`activation.rs`), or runs one in a
-/// container (`container.rs`).
+/// inherited descriptor but the standard streams is closed. The executor starts the program in other
+/// ways too, by which it becomes a command in an environment that is made first (`activation.rs`), runs one in a
+/// container (`container.rs`), or removes a container (`kept.rs`).
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     sys::close_inherited();
     let is_own = |argument: &OsString| argument == ARGUMENT;
@@ -74,6 +75,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_some()
     {
         return container::main(arguments);
+    }
+    if arguments
+        .next_if(|first| first == container::REMOVAL_ARGUMENT)
+        .is_some()
+    {
+        return container::removal_main(arguments);
     }
     match parse(arguments).and_then(|arguments| run(&arguments)) {
         Ok(code) => code,
@@ -277,6 +284,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
     let of_processes = limits.of_processes(files, counts_users && !containment.limits_processes());
     leftovers.begin(containment.groups()).map_err(in_state)?;
     let mark = CString::new(leftovers.mark()).map_err(|source| in_state(source.into()))?;
+    // By its path, so that it is found under its name when it was replaced by another version.
+    let program = std::env::current_exe().map_err(prepare)?;
+    let program = program.into_os_string().into_string().ok();
+    let records = Records::of(state, program.clone());
     let guardian = match guardian::split().map_err(prepare)? {
         Side::Executor(channel) => {
             // Clients are told the process that did this last.
@@ -288,6 +299,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
             drop((listener, termination, log, store));
             let_starter_go().map_err(prepare)?;
             let code = guardian.run(&containment, &leftovers, lock);
+            records.remove_all();
             return code.map_err(prepare);
         }
     };
@@ -299,11 +311,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
             Some(pool.map_err(prepare)?)
         }
     };
-    // By its path, so that it is found under its name when it was replaced by another version.
-    let program = std::env::current_exe().map_err(prepare)?;
     let executor = Executor::new(Parts {
         listener,
-        program: program.into_os_string().into_string().ok(),
+        program,
         socket: arguments.socket.clone(),
         state: state.clone(),
         termination,
@@ -321,6 +331,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, ProgramError> {
         pool,
         containment,
         mark,
+        kept: Kept::open(records),
         guardian,
     })
     .map_err(prepare)?;

@@ -8,6 +8,7 @@ use wire::executor::{Captured, Ended, Exit, Start, Started};
 
 use crate::capture::Capture;
 use crate::clock;
+use crate::container::NO_CONTAINER;
 use crate::containment::Contained;
 use crate::cpus::Cpus;
 use crate::launch::{self, Starting};
@@ -54,6 +55,8 @@ pub(crate) struct Running {
     pub(crate) cores: u32,
     /// The CPUs that it is bound to.
     pub(crate) cpus: Option<Cpus>,
+    /// The container of podman that it runs in, by its name.
+    pub(crate) container: Option<String>,
     /// The process manager whose lease it needs.
     pub(crate) owner: Option<u32>,
     /// The user that it runs as, if not the executor's own.
@@ -117,6 +120,7 @@ pub(crate) struct Launched {
     pub(crate) child: launch::Launched,
     pub(crate) user: Option<u32>,
     pub(crate) cpus: Option<Cpus>,
+    pub(crate) container: Option<String>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) started: Wall,
@@ -134,6 +138,7 @@ impl Running {
             processes,
             child,
             cpus,
+            container,
             stdout,
             stderr,
             user,
@@ -150,6 +155,7 @@ impl Running {
             attempt,
             cores: start.cores.max(1),
             cpus,
+            container,
             owner: start.owner,
             user,
             stdout: Capture::new(
@@ -243,6 +249,14 @@ impl Running {
             }),
             drain_until: now,
         });
+    }
+
+    /// Returns true if it ended by itself, with a status that podman does not have for what it cannot do: then podman
+    /// has removed its container.
+    pub(crate) fn removed_container(&self) -> bool {
+        let waited = self.first.as_ref().and_then(|first| first.waited);
+        let code = waited.and_then(|waited| waited.code());
+        self.cause.is_none() && code.is_some_and(|code| code != NO_CONTAINER)
     }
 
     /// All its processes have ended.

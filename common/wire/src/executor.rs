@@ -186,6 +186,9 @@ pub struct Contained {
     /// refuses the command, in place of running it outside of one.
     #[n(5)]
     pub command: Vec<String>,
+    /// The environment of the program that runs it, beside `PATH`: that of the command is for the container.
+    #[cbor(n(6), default)]
+    pub env: Vec<(String, String)>,
 }
 
 /// A program that runs containers.

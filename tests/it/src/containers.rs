@@ -1,5 +1,7 @@
 //! Commands in containers, by the real bubblewrap, from a small root file system that the test makes of programs of
-//! this machine.
+//! this machine. `containers/podman.rs` has those of podman.
+
+mod podman;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

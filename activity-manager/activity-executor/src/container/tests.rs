@@ -1,8 +1,9 @@
+use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-fn contained(kind: ContainerKind, image: &str) -> Contained {
+pub(super) fn contained(kind: ContainerKind, image: &str) -> Contained {
     Contained {
         kind,
         image: image.to_owned(),
@@ -10,17 +11,18 @@ fn contained(kind: ContainerKind, image: &str) -> Contained {
         read_only: vec!["b c".to_owned(), "a".to_owned()],
         search_path: "/none".to_owned(),
         command: Vec::new(),
+        env: vec![("HOME".to_owned(), "/home/ana".to_owned())],
     }
 }
 
 /// What the program is told by its own command line.
-fn wanted(container: &Contained, directory: &Path, command: &[&str]) -> Wanted {
+pub(super) fn wanted(container: &Contained, directory: &Path, command: &[&str]) -> Wanted {
     let command = command.iter().map(|word| (*word).to_owned()).collect();
     let container = Contained {
         command,
         ..container.clone()
     };
-    let line = command_line("xav", &container, directory.to_str().unwrap());
+    let line = command_line("xav", &container, directory.to_str().unwrap(), "n-1");
     assert_eq!(line[..3], ["xav", program::ARGUMENT, ARGUMENT]);
     let (kind, wanted) = parse(line.into_iter().skip(3).map(OsString::from)).unwrap();
     assert_eq!(kind, container.kind);
@@ -34,6 +36,8 @@ fn a_command_line_is_read_as_it_was_written() {
     assert!(!wanted.has_network);
     assert_eq!((wanted.image, wanted.directory), ("/i".into(), "/d".into()));
     assert_eq!(wanted.read_only, ["b c", "a"]);
+    assert_eq!(wanted.container_name, "n-1");
+    assert_eq!(wanted.env, ["HOME=/home/ana"]);
     assert_eq!(
         (wanted.name, wanted.arguments),
         ("sort".into(), vec!["-n".into(), "--".into()])
@@ -76,55 +80,4 @@ fn a_program_is_found_in_the_directory_and_in_the_image_with_links_inside_it() {
     ] {
         assert_eq!(found(name), Err(NOT_FOUND), "{name}");
     }
-}
-
-#[test]
-fn bubblewrap_mounts_the_image_read_only_and_shares_nothing() {
-    let place = tempfile::TempDir::new().unwrap();
-    let (image, work) = (place.path().join("image"), place.path().join("work"));
-    fs::create_dir_all(image.join("usr")).unwrap();
-    fs::create_dir_all(image.join("tmp")).unwrap();
-    fs::create_dir(&work).unwrap();
-    fs::write(work.join("a"), "").unwrap();
-    symlink("usr/bin", image.join("bin")).unwrap();
-    let container = contained(ContainerKind::Bwrap, image.to_str().unwrap());
-    let all = wanted(&container, &work, &["x"])
-        .bwrap_arguments(&image)
-        .unwrap();
-    let all: Vec<&str> = all.iter().map(|word| word.to_str().unwrap()).collect();
-    let all = format!("{} ", all.join(" "));
-    let (image, work) = (image.display(), work.display());
-    for expected in [
-        "--unshare-user --unshare-pid --unshare-ipc --unshare-uts ",
-        "--unshare-net ",
-        "--symlink usr/bin /bin ",
-        &format!("--ro-bind {image}/usr /usr "),
-        &format!("--bind {work} /job --ro-bind {work}/a /job/a --remount-ro / "),
-    ] {
-        assert!(all.contains(expected), "{expected}: {all}");
-    }
-    assert!(!all.contains(&format!("{image}/tmp")), "{all}");
-}
-
-#[test]
-fn podman_runs_an_image_without_a_network_and_with_the_inputs_read_only() {
-    let place = tempfile::TempDir::new().unwrap();
-    fs::write(place.path().join("a"), "").unwrap();
-    let container = contained(ContainerKind::Podman, "alpine:3.20");
-    let all = wanted(&container, place.path(), &["x"]).podman_arguments();
-    let all: Vec<&str> = all.iter().map(|word| word.to_str().unwrap()).collect();
-    let all = all.join(" ");
-    let work = place.path().display();
-    for expected in [
-        "run --rm --read-only ",
-        " --network=none ",
-        &format!(
-            " --mount=type=bind,src={work},dst=/job --mount=type=bind,src={work}/a,dst=/job/a,ro "
-        ),
-        " --workdir=/job ",
-        " --env=PATH ",
-    ] {
-        assert!(all.contains(expected), "{expected}: {all}");
-    }
-    assert!(all.ends_with(" --entrypoint= -- alpine:3.20"), "{all}");
 }

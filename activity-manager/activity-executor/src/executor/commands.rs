@@ -1,17 +1,23 @@
 //! The commands' part of the event loop: their start, their events, their end.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 
 use model::{AttemptId, Mono};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
-use wire::executor::{Captured, Ended, Kept, NOTE_BYTES_MAX, Start};
+use wire::executor::{Captured, Contained as ContainedIn, ContainerKind, Ended, Kept};
+use wire::executor::{NOTE_BYTES_MAX, Start};
 
 use super::{Executor, Parts, Stuck};
+use crate::account::Numbers;
 use crate::capture::{Capture, Left};
 use crate::clock;
+use crate::container::Removal;
 use crate::containment::{Contained, warn};
+use crate::kept;
 use crate::launch::Launch;
 use crate::limits::IoClass;
 use crate::link::Link;
@@ -24,6 +30,9 @@ use crate::sys::wait;
 /// Edge-triggered: a child that has not executed its program yet has copies of all descriptors, and
 /// the system watches closed ones until those are gone.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ET);
+
+/// Bytes that podman and its monitor hold beside a command, as version 4 and 5 do.
+const PODMAN_BYTES: u64 = 64 << 20;
 
 /// Commands started before other events have their turn.
 const TURN_STARTS: usize = 8;
@@ -57,6 +66,7 @@ impl Executor {
             self.slots.push((0, None));
             self.slots.len() - 1
         });
+        allow_for_podman(&mut start);
         match self.launch(&start, slot) {
             Ok(running) => {
                 let (generation, place) = &mut self.slots[slot];
@@ -112,7 +122,16 @@ impl Executor {
                 account.map_or(Whose::Own, Whose::Account)
             }
         };
-        let mut prepared = prepare(start, whose, self.parts.program.as_deref())?;
+        let container = start.container.as_ref().map(|contained| {
+            self.n_containers += 1;
+            let name = format!(
+                "xavantes-{:016x}-{}",
+                self.parts.instance, self.n_containers
+            );
+            (name, contained)
+        });
+        let name = container.as_ref().map_or("", |(name, _)| name.as_str());
+        let mut prepared = prepare(start, whose, self.parts.program.as_deref(), name)?;
         let account = whose.numbers();
         let user = account.map(|account| account.user);
         let place = self.parts.containment.place(slot, start.memory_bytes_max);
@@ -139,6 +158,19 @@ impl Executor {
         let binds = limits.binds_cores && self.cores as usize <= self.free_cpus.n();
         let n_cpus = start.cores.max(1) as usize;
         let cpus = binds.then(|| self.free_cpus.take(n_cpus)).flatten();
+        let container = match container {
+            Some((name, contained)) if is_kept(contained, whose) => {
+                self.parts
+                    .kept
+                    .keep(&removal(&name, contained, account))
+                    .map_err(|error| NotStarted {
+                        errno: error.raw_os_error().unwrap_or(0),
+                        message: format!("could not note the container of the command: {error}"),
+                    })?;
+                Some(name)
+            }
+            Some(_) | None => None,
+        };
         let launched = self.launcher.launch(Launch {
             image: prepared.image,
             stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
@@ -160,6 +192,7 @@ impl Executor {
                     child,
                     user,
                     cpus,
+                    container,
                     stdout,
                     stderr,
                     started,
@@ -170,6 +203,9 @@ impl Executor {
             }
             Err(error) => {
                 self.free_cpus.give_back(cpus);
+                container
+                    .iter()
+                    .for_each(|name| self.parts.kept.forget(name));
                 Err(NotStarted {
                     errno: error.raw_os_error().unwrap_or(0),
                     message: format!("could not create a process: {error}"),
@@ -261,8 +297,9 @@ impl Executor {
         let Some((_, Some(running))) = self.slots.get_mut(slot) else {
             return;
         };
+        let spared = spared(&self.commands, &self.parts.kept);
         let containment = &mut self.parts.containment;
-        if containment.end_rest(&running.processes, &self.commands) {
+        if containment.end_rest(&running.processes, &spared) {
             if running.rest_lives(now) {
                 return;
             }
@@ -301,8 +338,9 @@ impl Executor {
 
     /// Frees the slots whose remaining processes have ended.
     pub(super) fn free_stuck(&mut self) {
+        let spared = spared(&self.commands, &self.parts.kept);
         let containment = &mut self.parts.containment;
-        let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &self.commands);
+        let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &spared);
         for stuck in self.stuck.extract_if(.., has_ended) {
             self.free.push(stuck.slot);
             self.cores_used -= stuck.cores;
@@ -318,8 +356,13 @@ impl Executor {
         self.tell_end(running);
     }
 
-    fn tell_end(&mut self, running: Running) -> Contained {
+    fn tell_end(&mut self, mut running: Running) -> Contained {
         let attempt = running.attempt;
+        match running.container.take() {
+            Some(name) if running.removed_container() => self.parts.kept.forget(&name),
+            Some(name) => self.parts.kept.remove(name),
+            None => {}
+        }
         if let Some(pool) = &mut self.parts.pool {
             pool.end(attempt);
         }
@@ -368,6 +411,43 @@ enum Part {
     End,
     Stdout,
     Stderr,
+}
+
+/// The children of the executor that are left alone: the first processes of commands, and what removes containers.
+fn spared<'a>(commands: &'a BTreeSet<i32>, kept: &kept::Kept) -> Cow<'a, BTreeSet<i32>> {
+    let mut removing = kept.processes().peekable();
+    match removing.peek() {
+        None => Cow::Borrowed(commands),
+        Some(_) => Cow::Owned(commands.iter().copied().chain(removing).collect()),
+    }
+}
+
+/// Allows for podman beside the command in the memory that it may take.
+fn allow_for_podman(start: &mut Start) {
+    let kind = start.container.as_ref().map(|contained| contained.kind);
+    if kind == Some(ContainerKind::Podman)
+        && let Some(bytes) = &mut start.memory_bytes_max
+    {
+        *bytes = bytes.saturating_add(PODMAN_BYTES);
+    }
+}
+
+/// Returns true if a container may outlive its processes. What an account that is lent to an attempt has of podman is
+/// removed with its home.
+fn is_kept(contained: &ContainedIn, whose: Whose<'_>) -> bool {
+    match (contained.kind, whose) {
+        (ContainerKind::Podman, Whose::Own | Whose::Account(_)) => true,
+        (ContainerKind::Podman, Whose::Lent(_)) | (ContainerKind::Bwrap, _) => false,
+    }
+}
+
+fn removal(name: &str, contained: &ContainedIn, account: Option<&Numbers>) -> Removal {
+    Removal {
+        name: name.to_owned(),
+        account: account.cloned(),
+        search_path: contained.search_path.clone(),
+        env: contained.env.clone(),
+    }
 }
 
 /// Watches the pipes of a command that runs longer.
