@@ -1,7 +1,8 @@
 //! `cargo run --release -p experiments --example document -- RESULTS_DIR DOCUMENT` writes the tables
 //! and charts of the experiments of a directory (`xav experiment all --to RESULTS_DIR`) into a
 //! document: what stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->` is replaced, and the
-//! charts that the document shows go to the folder beside it that is called like it.
+//! charts that the document shows go to the folder beside it that is called like it. Studies without
+//! results there keep their parts and charts.
 #![expect(
     clippy::unwrap_used,
     reason = "a program for those who write the document"
@@ -26,7 +27,6 @@ fn main() {
     };
     let folder_name = document.file_stem().unwrap().to_str().unwrap().to_owned();
     let folder = document.parent().unwrap().join(&folder_name);
-    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let mut text = fs::read_to_string(document).unwrap();
     for study in Study::ALL {
@@ -48,6 +48,7 @@ fn part(results: &Results, folder: &Path, folder_name: &str) -> String {
         if is_shown {
             fs::write(folder.join(&name), chart.svg()).unwrap();
         } else {
+            let _ = fs::remove_file(folder.join(&name));
             let link = format!("\n![{}]({folder_name}/{name})\n", chart.title);
             text = text.replace(&link, "");
         }

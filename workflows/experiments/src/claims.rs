@@ -1,6 +1,8 @@
 //! The claims of the paper's text, each judged by the results of a study.
 
+mod own;
 mod plans;
+mod point;
 mod runs;
 
 use crate::results::Results;
@@ -63,8 +65,10 @@ impl Claim {
 
 /// The claims that a study judges, as far as the experiment has the numbers of groups they need.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    match results.design().study {
+    let study = results.design().study;
+    match study {
         Study::Static => plans::of_static(results),
+        Study::Published => plans::of_published(results),
         Study::Bandwidth => plans::of_bandwidth(results),
         Study::Trees => plans::of_trees(results),
         Study::Lasting
@@ -73,7 +77,15 @@ pub fn claims(results: &Results) -> Vec<Claim> {
         | Study::Planetlab
         | Study::Independent
         | Study::OnOff
-        | Study::TimeShared => runs::claims(results),
+        | Study::TimeShared => {
+            let mut claims = runs::claims(results);
+            if study == Study::TimeShared {
+                claims.iter_mut().for_each(|claim| claim.replication = "");
+            }
+            claims.extend(own::claims(results));
+            claims
+        }
+        Study::Stalling | Study::Mixed | Study::SlowLinks => own::claims(results),
     }
 }
 

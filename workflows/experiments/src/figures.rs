@@ -23,6 +23,8 @@ pub enum Kind {
     Better,
     /// Percent of the runs that end later than without reschedule.
     Worse,
+    /// Percent of the runs that end later than without reschedule by more than a hundredth.
+    Harmed,
     /// The number of times that a run was planned again.
     Plans,
     /// Makespan of PCH through controllers / makespan of CPOP without, in percent.
@@ -40,6 +42,7 @@ impl Kind {
             Kind::BestOfThree(t) => format!("best_of_none_rounds_{t}_adaptive_percent"),
             Kind::Better => "better_percent".to_owned(),
             Kind::Worse => "worse_percent".to_owned(),
+            Kind::Harmed => "harmed_percent".to_owned(),
             Kind::Plans => "plans".to_owned(),
             Kind::PchThroughToCpop => "pch_through_to_cpop_percent".to_owned(),
         }
@@ -54,6 +57,9 @@ pub struct Figure {
     /// Of which column.
     pub column: usize,
 }
+
+/// The part of the makespan without reschedule from which on a run counts as harmed.
+const HARMED: f64 = 1.01;
 
 impl Figure {
     /// All figures of a study.
@@ -79,6 +85,7 @@ impl Figure {
             of(Kind::Speedup, &makespans),
             of(Kind::Better, policies),
             of(Kind::Worse, policies),
+            of(Kind::Harmed, policies),
             of(Kind::Plans, policies),
         ]
         .concat();
@@ -109,6 +116,7 @@ impl Figure {
             Kind::BestOfThree(t) => best_of(&[runs::NONE, runs::rounds(t), runs::ADAPTIVE]),
             Kind::Better => percent(own < instance[runs::NONE]),
             Kind::Worse => percent(own > instance[runs::NONE]),
+            Kind::Harmed => percent(own > HARMED * instance[runs::NONE]),
             Kind::Plans => instance[runs::PLANS + self.column - FIRST - 1],
             Kind::PchThroughToCpop => 100.0 * own / instance[plans::CPOP],
         }
@@ -175,6 +183,13 @@ mod tests {
         let columns = [runs::rounds(2), runs::rounds(3), runs::rounds(4)];
         assert_eq!(columns.map(|c| of(Kind::Worse, c)), [100.0, 0.0, 0.0]);
         assert_eq!(columns.map(|c| of(Kind::Better, c)), [0.0, 0.0, 100.0]);
+        assert_eq!(columns.map(|c| of(Kind::Harmed, c)), [100.0, 0.0, 0.0]);
+        let slightly = instance.map(|value| if value == 310.0 { 302.0 } else { value });
+        let harmed = Figure {
+            kind: Kind::Harmed,
+            column: runs::rounds(2),
+        };
+        assert_eq!(harmed.of(&slightly), 0.0);
         assert_eq!(of(Kind::BestOfTwo(2), runs::NONE), 100.0);
         assert_eq!(of(Kind::BestOfTwo(3), runs::NONE), 0.0);
         assert_eq!(of(Kind::BestOfTwo(3), runs::rounds(3)), 0.0);

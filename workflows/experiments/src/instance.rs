@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::design::{Design, Unit};
 use crate::graphs::{GRAPHS, Graphs};
-use crate::ideal::{self, Powers, execute_setting};
+use crate::ideal::{self, Conditions, Powers, execute_under};
 use crate::knowing;
 use crate::seeds::{Purpose, seed};
 use crate::study::Setting;
@@ -96,7 +96,8 @@ impl Source {
         Ok(values)
     }
 
-    fn instance(&self, unit: Unit, graph: usize) -> Result<Vec<f64>, InstanceError> {
+    /// An instance: a graph of a unit, by its place among the fifteen, with all that is drawn for it.
+    pub fn drawn(&self, unit: Unit, graph: usize) -> Result<Drawn, InstanceError> {
         let (setting, graphs) = &self.settings[unit.setting];
         let structured = &graphs.trees[graph];
         let place = [
@@ -110,16 +111,61 @@ impl Source {
         let platform = platform(unit.groups, seed(Purpose::Machines), setting.between)?;
         let problem = Problem::new(dag, &platform)?;
         let tree = Tree::new(&problem, &structured.parents, &structured.controllers)?;
+        let (tasks, machines) = (structured.controllers.len(), problem.hosts().len());
+        let load = setting.load.map(|load| {
+            let seed = seed(Purpose::Load);
+            Ok::<_, InstanceError>(DrawnLoad {
+                powers: load.powers(tasks, machines, &self.traces, seed)?,
+                speeds: load.speeds(machines, seed),
+                links: load.links(machines, seed),
+            })
+        });
+        Ok(Drawn {
+            problem,
+            tree,
+            load: load.transpose()?,
+        })
+    }
+
+    fn instance(&self, unit: Unit, graph: usize) -> Result<Vec<f64>, InstanceError> {
+        let drawn = self.drawn(unit, graph)?;
+        let problem = drawn.problem;
         let mut values = vec![critical_path_time(&problem), sequential_time(&problem)];
-        match setting.load {
-            None => values.extend(plans(&problem, &tree)?),
-            Some(load) => {
-                let (tasks, machines) = (structured.controllers.len(), problem.hosts().len());
-                let powers = load.powers(tasks, machines, &self.traces, seed(Purpose::Load))?;
-                values.extend(runs(problem, tree, &powers)?);
-            }
+        match &drawn.load {
+            None => values.extend(plans(&problem, &drawn.tree)?),
+            Some(load) => values.extend(runs(problem, drawn.tree, &load.conditions())?),
         }
         Ok(values)
+    }
+}
+
+/// An instance as it was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// A graph with its costs on machines.
+    pub problem: Problem,
+    /// The tree of its controllers.
+    pub tree: Tree,
+    /// The load, in studies of rescheduling.
+    pub load: Option<DrawnLoad>,
+}
+
+/// The load of an instance.
+#[derive(Clone, Debug)]
+pub struct DrawnLoad {
+    powers: Powers,
+    speeds: Vec<f64>,
+    links: Vec<f64>,
+}
+
+impl DrawnLoad {
+    /// The same for the executor.
+    pub fn conditions(&self) -> Conditions<'_> {
+        Conditions {
+            powers: &self.powers,
+            speeds: &self.speeds,
+            links: &self.links,
+        }
     }
 }
 
@@ -159,10 +205,14 @@ fn controlled(
 }
 
 /// The columns of [`crate::study::runs`] after the first two.
-fn runs(problem: Problem, tree: Tree, powers: &Powers) -> Result<Vec<f64>, InstanceError> {
+fn runs(
+    problem: Problem,
+    tree: Tree,
+    conditions: &Conditions<'_>,
+) -> Result<Vec<f64>, InstanceError> {
     let messages = Messages::Controllers(tree, Placing::Paper);
     let planned = Arc::new(Planned::new(problem, messages)?);
-    let run = |policy: &Policy| execute_setting(&planned, policy, powers, HORIZON);
+    let run = |policy: &Policy| execute_under(&planned, policy, conditions, HORIZON);
     let none = run(&Policy::fixed())?.makespan;
     let mut values = vec![none];
     let mut plans = Vec::new();
@@ -178,7 +228,7 @@ fn runs(problem: Problem, tree: Tree, powers: &Powers) -> Result<Vec<f64>, Insta
         values.push(execution.makespan);
         plans.push(execution.reschedules() as f64);
     }
-    values.push(knowing::makespan(&planned, powers)?.min(none));
+    values.push(knowing::makespan(&planned, conditions)?.min(none));
     values.extend(plans);
     Ok(values)
 }

@@ -40,8 +40,10 @@ impl Row {
 pub fn rows(results: &Results) -> Vec<Row> {
     let study = results.design().study;
     match study {
-        Study::Static => plan_rows(results),
-        Study::Bandwidth | Study::Trees => Vec::new(),
+        Study::Static | Study::Published => plan_rows(results),
+        Study::Bandwidth | Study::Trees | Study::Stalling | Study::Mixed | Study::SlowLinks => {
+            Vec::new()
+        }
         Study::Lasting
         | Study::LastingHigh
         | Study::Spread
@@ -230,9 +232,14 @@ impl RunNumbers {
             ..RunNumbers::default()
         };
         match study {
-            Study::Static | Study::Bandwidth | Study::Trees | Study::TimeShared => {
-                RunNumbers::default()
-            }
+            Study::Static
+            | Study::Published
+            | Study::Bandwidth
+            | Study::Trees
+            | Study::TimeShared
+            | Study::Stalling
+            | Study::Mixed
+            | Study::SlowLinks => RunNumbers::default(),
             Study::Lasting => RunNumbers {
                 slr: [0.36, 0.60, 0.70],
                 speedup: [0.05, 0.10, 0.13],

@@ -198,19 +198,20 @@ fn policies_table(results: &Results) -> String {
     let groups = ten.or(all.first()).copied().unwrap_or(GROUPS);
     let mean = |kind, column| Figure { kind, column }.estimate(results, 0, groups).mean;
     let mut text = format!(
-        "| at {groups} groups | SLR | speedup | better than none, % | worse, % | plans a run |\n|---|--:|--:|--:|--:|--:|\n"
+        "| at {groups} groups | SLR | speedup | better than none, % | worse, % | by more than 1 %, % | plans a run |\n|---|--:|--:|--:|--:|--:|--:|\n"
     );
     for column in FIRST..runs::PLANS {
         let title = runs::COLUMNS[column].title;
         let (slr, speedup) = (mean(Kind::Slr, column), mean(Kind::Speedup, column));
         let _ = write!(text, "| {title} | {slr:.3} | {speedup:.2} |");
         let _ = match column {
-            runs::NONE | runs::KNOWING => writeln!(text, " | | |"),
+            runs::NONE | runs::KNOWING => writeln!(text, " | | | |"),
             _ => writeln!(
                 text,
-                " {:.1} | {:.1} | {:.2} |",
+                " {:.1} | {:.1} | {:.1} | {:.2} |",
                 mean(Kind::Better, column),
                 mean(Kind::Worse, column),
+                mean(Kind::Harmed, column),
                 mean(Kind::Plans, column)
             ),
         };
@@ -233,14 +234,18 @@ pub fn charts(results: &Results) -> Vec<(String, Chart)> {
                 .collect()
         }
         Study::Bandwidth => vec![bandwidth_chart(results)],
-        Study::Trees => Vec::new(),
+        // Few points, whose curves are those of the study of plans.
+        Study::Published | Study::Trees => Vec::new(),
         Study::Lasting
         | Study::LastingHigh
         | Study::Spread
         | Study::Planetlab
         | Study::Independent
         | Study::OnOff
-        | Study::TimeShared => run_charts(results),
+        | Study::TimeShared
+        | Study::Stalling
+        | Study::Mixed
+        | Study::SlowLinks => run_charts(results),
     }
 }
 
@@ -269,6 +274,7 @@ fn plan_charts(results: &Results, setting: usize, name: &str) -> Vec<(String, Ch
             | Kind::BestOfThree(_)
             | Kind::Better
             | Kind::Worse
+            | Kind::Harmed
             | Kind::Plans
             | Kind::PchThroughToCpop => "Best schedules, each mode by itself",
         };

@@ -10,6 +10,8 @@ use crate::loads::Load;
 pub enum Study {
     /// PCH, HEFT and CPOP by groups, with and without controllers.
     Static,
+    /// The same at the groups of published numbers, so that many repetitions cost little.
+    Published,
     /// The same where links between groups are slower.
     Bandwidth,
     /// The same with other trees: what their draw matters.
@@ -28,6 +30,12 @@ pub enum Study {
     OnOff,
     /// Rescheduling on machines that are shared as a thesis measured it.
     TimeShared,
+    /// Rescheduling where machines nearly stand still for a time.
+    Stalling,
+    /// Rescheduling where some machines are slow themselves, and loads come and go on all.
+    Mixed,
+    /// Rescheduling where the links of some machines are slow.
+    SlowLinks,
 }
 
 /// One setting of a study: how its instances are drawn.
@@ -111,7 +119,7 @@ pub mod runs {
     pub const ADAPTIVE: usize = FIRST + 4;
     /// Our own rule.
     pub const OWN: usize = FIRST + 5;
-    /// A plan made with the powers to come.
+    /// A plan made with the powers to come and the links as they are.
     pub const KNOWING: usize = FIRST + 6;
     /// The first column of how often plans were made again, for rounds 2 to 4, adaptive and own.
     pub const PLANS: usize = FIRST + 7;
@@ -129,7 +137,7 @@ pub mod runs {
         column("rounds_4", "4 rounds"),
         column("adaptive", "adaptive"),
         column("own", "xavantes"),
-        column("knowing", "plan knowing the powers"),
+        column("knowing", "plan knowing the load"),
         column("plans_rounds_2", "plans of 2 rounds"),
         column("plans_rounds_3", "plans of 3 rounds"),
         column("plans_rounds_4", "plans of 4 rounds"),
@@ -143,10 +151,23 @@ pub mod runs {
     }
 }
 
+/// The names of the settings of the study of trees, by cost of messages: ten sets of trees each.
+const SETS: [[&str; 10]; 3] = [
+    ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"],
+    [
+        "high-1", "high-2", "high-3", "high-4", "high-5", "high-6", "high-7", "high-8", "high-9",
+        "high-10",
+    ],
+    [
+        "low-1", "low-2", "low-3", "low-4", "low-5", "low-6", "low-7", "low-8", "low-9", "low-10",
+    ],
+];
+
 impl Study {
     /// All of them, in the order in which `all` runs them.
-    pub const ALL: [Study; 10] = [
+    pub const ALL: [Study; 14] = [
         Study::Static,
+        Study::Published,
         Study::Bandwidth,
         Study::Trees,
         Study::Lasting,
@@ -156,12 +177,16 @@ impl Study {
         Study::Independent,
         Study::OnOff,
         Study::TimeShared,
+        Study::Stalling,
+        Study::Mixed,
+        Study::SlowLinks,
     ];
 
     /// The name that users give.
     pub fn name(self) -> &'static str {
         match self {
             Study::Static => "static",
+            Study::Published => "published",
             Study::Bandwidth => "bandwidth",
             Study::Trees => "trees",
             Study::Lasting => "lasting",
@@ -171,6 +196,9 @@ impl Study {
             Study::Independent => "independent",
             Study::OnOff => "on-off",
             Study::TimeShared => "time-shared",
+            Study::Stalling => "stalling",
+            Study::Mixed => "mixed",
+            Study::SlowLinks => "slow-links",
         }
     }
 
@@ -185,11 +213,14 @@ impl Study {
             Study::Static => {
                 "PCH, HEFT and CPOP by number of groups, with and without controllers; low, medium and high communication"
             }
+            Study::Published => {
+                "PCH, HEFT and CPOP at the numbers of groups that published means are for, with and without controllers"
+            }
             Study::Bandwidth => {
                 "PCH, HEFT and CPOP where links between groups have a half to a tenth of the bandwidth inside"
             }
             Study::Trees => {
-                "PCH, HEFT and CPOP at 10 groups with ten other draws of the fifteen trees"
+                "PCH, HEFT and CPOP at 10 groups with ten other draws of the fifteen trees; medium, high and low communication"
             }
             Study::Lasting => {
                 "rescheduling while a fifth of the machines lose 30 to 90 % of their power for the whole run"
@@ -208,6 +239,15 @@ impl Study {
                 "rescheduling on machines shared with others: levels, bursts and peaks as Dobber measured them"
             }
             Study::OnOff => "rescheduling while loads come and go, for 3000 time units in the mean",
+            Study::Stalling => {
+                "rescheduling while machines have all power for 12,000 time units in the mean, and a twentieth for 6,000"
+            }
+            Study::Mixed => {
+                "rescheduling where a fifth of the machines are slow themselves, and loads come and go on all"
+            }
+            Study::SlowLinks => {
+                "rescheduling where the links of a fifth of the machines have 5 to 50 % of their bandwidth"
+            }
         }
     }
 
@@ -244,7 +284,7 @@ impl Study {
         };
         let (medium, high) = (MessageCost::Medium, MessageCost::High);
         match self {
-            Study::Static => vec![
+            Study::Static | Study::Published => vec![
                 plans("low", MessageCost::Low, 0.5),
                 plans("medium", medium, 0.5),
                 plans("high", high, 0.5),
@@ -256,14 +296,17 @@ impl Study {
                 plans("0.16", medium, 0.16),
                 plans("0.1", medium, 0.1),
             ],
-            Study::Trees => ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
-                .into_iter()
-                .zip(1..)
-                .map(|(name, trees)| Setting {
-                    trees,
-                    ..plans(name, medium, 0.5)
-                })
-                .collect(),
+            Study::Trees => {
+                let names = [medium, high, MessageCost::Low].into_iter().zip(SETS);
+                let settings = names.flat_map(|(messages, names)| {
+                    let sets = names.into_iter().zip(1..);
+                    sets.map(move |(name, trees)| Setting {
+                        trees,
+                        ..plans(name, messages, 0.5)
+                    })
+                });
+                settings.collect()
+            }
             Study::Lasting => runs(Width::Narrow, medium, 0.2, Load::Lasting),
             Study::LastingHigh => runs(Width::Narrow, high, 0.2, Load::Lasting),
             Study::Spread => runs(Width::Middle, medium, 0.5, Load::Spread),
@@ -271,6 +314,9 @@ impl Study {
             Study::Independent => runs(Width::Middle, medium, 0.5, Load::Independent),
             Study::TimeShared => runs(Width::Middle, medium, 0.5, Load::TimeShared),
             Study::OnOff => runs(Width::Middle, medium, 0.5, Load::OnOff),
+            Study::Stalling => runs(Width::Middle, medium, 0.5, Load::Stalling),
+            Study::Mixed => runs(Width::Middle, medium, 0.5, Load::Mixed),
+            Study::SlowLinks => runs(Width::Middle, medium, 0.5, Load::SlowLinks),
         }
     }
 
@@ -278,6 +324,7 @@ impl Study {
     pub fn groups(self) -> Vec<u32> {
         match self {
             Study::Static => (2..=25).collect(),
+            Study::Published => vec![2, 5, 10, 25],
             Study::Bandwidth => vec![2, 3, 4, 5, 6, 8, 10, 15, 20, 25],
             Study::Trees => vec![10],
             Study::Lasting
@@ -286,7 +333,10 @@ impl Study {
             | Study::Planetlab
             | Study::Independent
             | Study::OnOff
-            | Study::TimeShared => vec![2, 5, 10, 15, 20, 25],
+            | Study::TimeShared
+            | Study::Stalling
+            | Study::Mixed
+            | Study::SlowLinks => vec![2, 5, 10, 15, 20, 25],
         }
     }
 

@@ -25,7 +25,12 @@ fn results(study: Study, repetitions: u32, groups: &[u32]) -> Results {
 
 #[test]
 fn no_claim_on_plans_is_broken() {
-    for study in [Study::Static, Study::Bandwidth, Study::Trees] {
+    for study in [
+        Study::Static,
+        Study::Published,
+        Study::Bandwidth,
+        Study::Trees,
+    ] {
         let claims = claims(&results(study, 8, &[2, 10, 25]));
         let broken: Vec<_> = claims.iter().filter(|claim| claim.is_broken()).collect();
         assert!(broken.is_empty(), "{broken:#?}");
@@ -44,6 +49,9 @@ fn no_claim_on_rescheduling_is_broken() {
         Study::Independent,
         Study::OnOff,
         Study::TimeShared,
+        Study::Stalling,
+        Study::Mixed,
+        Study::SlowLinks,
     ] {
         let claims = claims(&results(study, 8, &[10]));
         let broken: Vec<_> = claims.iter().filter(|claim| claim.is_broken()).collect();

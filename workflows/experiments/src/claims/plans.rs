@@ -311,6 +311,10 @@ fn agrees(results: &Results) -> Claim {
     }
 }
 
+pub(super) fn of_published(results: &Results) -> Vec<Claim> {
+    of_static(results)
+}
+
 pub(super) fn of_bandwidth(results: &Results) -> Vec<Claim> {
     vec![
         beats_cpop_without(results, "0.5", false),

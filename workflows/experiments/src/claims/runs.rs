@@ -1,6 +1,7 @@
-//! The claims on rescheduling.
+//! The paper's claims on rescheduling.
 
-use super::{Claim, Verdict, above, all, below, independent, shown};
+use super::point::Point;
+use super::{Claim, Verdict, above, all, independent, shown};
 use crate::figures::{Figure, Kind, slr, speedup};
 use crate::published::GROUPS;
 use crate::results::Results;
@@ -19,11 +20,15 @@ impl Known {
             lasts: match study {
                 Study::Lasting | Study::LastingHigh | Study::Spread | Study::Planetlab => true,
                 Study::Static
+                | Study::Published
                 | Study::Bandwidth
                 | Study::Trees
                 | Study::Independent
                 | Study::OnOff
-                | Study::TimeShared => false,
+                | Study::TimeShared
+                | Study::Stalling
+                | Study::Mixed
+                | Study::SlowLinks => false,
             },
         }
     }
@@ -34,47 +39,18 @@ const CHANGES: &str = "the load changes faster than a few activities, so what wa
 pub(super) fn claims(results: &Results) -> Vec<Claim> {
     let study = results.design().study;
     let known = Known::of(study);
-    let groups = if results.design().groups.contains(&GROUPS) {
-        GROUPS
-    } else {
-        results.design().groups.first().copied().unwrap_or(GROUPS)
-    };
-    let point = Point { results, groups };
-    let claims = vec![
+    let point = Point::ten(results);
+    vec![
         point.grow(&known),
         point.counts(&known),
         point.adaptive(&known, study),
         point.approach(&known),
         point.more_groups(),
         point.none_above(&known),
-        point.own_harms_less(),
-        point.own_gains(&known),
-    ];
-    let replicated = study != Study::TimeShared;
-    let replication = |claim: &Claim| if replicated { claim.replication } else { "" };
-    claims
-        .into_iter()
-        .map(|claim| Claim {
-            replication: replication(&claim),
-            ..claim
-        })
-        .collect()
-}
-
-struct Point<'a> {
-    results: &'a Results,
-    groups: u32,
+    ]
 }
 
 impl Point<'_> {
-    fn mean(&self, kind: Kind, column: usize) -> Estimate {
-        Figure { kind, column }.estimate(self.results, 0, self.groups)
-    }
-
-    fn minus(&self, one: Figure, other: Figure) -> Estimate {
-        one.minus(other, self.results, 0, self.groups)
-    }
-
     fn grow(&self, known: &Known) -> Claim {
         let gains = runs::T.map(|t| self.minus(slr(runs::NONE), slr(runs::rounds(t))));
         let speedups = runs::T.map(|t| self.minus(speedup(runs::rounds(t)), speedup(runs::NONE)));
@@ -217,45 +193,6 @@ impl Point<'_> {
             } else {
                 ""
             },
-        }
-    }
-
-    fn own_harms_less(&self) -> Claim {
-        let worse = |column| Figure {
-            kind: Kind::Worse,
-            column,
-        };
-        let columns = [runs::rounds(4), runs::ADAPTIVE, runs::OWN];
-        let others = [runs::ADAPTIVE].map(|other| self.minus(worse(runs::OWN), worse(other)));
-        let shares = columns.map(|column| shown(self.mean(Kind::Worse, column).mean, 1));
-        Claim {
-            text: "Ours: the rule of xavantes makes fewer runs worse than adaptive rounds do.",
-            replication: "yes: 1 against 12 % under lasting load, 1 against 23 (PlanetLab), 35 against 80 (independent), 43 against 70 (on/off)",
-            here: format!(
-                "worse than no reschedule: 4 rounds, adaptive, xavantes {} %",
-                shares.join(", ")
-            ),
-            verdict: all(others.map(|e| below(e, 0.0))),
-            reproduces: true,
-            because: "",
-        }
-    }
-
-    fn own_gains(&self, known: &Known) -> Claim {
-        let to_adaptive = self.minus(slr(runs::OWN), slr(runs::ADAPTIVE));
-        let to_none = self.minus(slr(runs::OWN), slr(runs::NONE));
-        let to_knowing = self.minus(slr(runs::OWN), slr(runs::KNOWING));
-        Claim {
-            text: "Ours: its mean SLR is not above that of adaptive rounds by more than 0.03, nor above that without reschedule by more than 0.05.",
-            replication: "yes: 2.371 against 2.402 and 3.195 under lasting load, 2.534 against 2.864 and 2.513 (on/off)",
-            here: format!(
-                "SLR to adaptive {:+.2}, to no reschedule {:+.2}, to a plan that knows the powers {:+.2}",
-                to_adaptive.mean, to_none.mean, to_knowing.mean
-            ),
-            verdict: below(to_adaptive, 0.03)
-                .and(below(to_none, if known.lasts { 0.0 } else { 0.05 })),
-            reproduces: true,
-            because: "",
         }
     }
 }
