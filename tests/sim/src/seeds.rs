@@ -85,7 +85,11 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
     let mut known = Known {
         is_lossy: setup.faults.loss != Rate::NEVER,
         step_max: setup.step_max(seed),
-        policy: (setup.policy)(seed),
+        // The rules judge how owners share, whatever is planned again.
+        policy: group_core::Policy {
+            rescheduling: None,
+            ..(setup.policy)(seed)
+        },
         ..Known::default()
     };
     let mut behaviours = BTreeMap::new();

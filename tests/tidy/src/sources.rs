@@ -38,6 +38,11 @@ const SLEEPS: &[(&str, &str)] = &[
         "the cost of those who watch meanwhile is measured",
     ),
     (
+        "tests/compare/src/rounds/trial.rs",
+        "what runs is looked at until it has ended",
+    ),
+    ("tests/compare/src/rounds/relay.rs", "a link has a rate"),
+    (
         "tests/it/src/flood/strangers.rs",
         "a flood has a rate: it dials so many times a second",
     ),

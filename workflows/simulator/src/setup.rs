@@ -55,7 +55,7 @@ pub struct Setup {
     pub drift_max: u64,
     /// Users, of whom each process has one as its owner; with 0 it has none.
     pub users: u32,
-    /// The policy by which owners share the group in the run of a seed.
+    /// The policy by which owners share the group in the run of a seed, and its rule for processes that name none.
     pub policy: fn(u64) -> Policy,
     /// Time after which silent machines that nobody holds anything of are forgotten; never where nothing is said.
     pub forget_machines: Option<Span>,
@@ -520,12 +520,13 @@ impl Setup {
     /// those are raced. Machines lose files, messages are lost, and managers die.
     pub fn races() -> Setup {
         Setup {
-            groups: (1, 1),
+            groups: (1, 2),
             follows_work: true,
             straggling: Rate::percent(12),
             repeatable: Rate::percent(75),
             replicates: true,
             rounds: true,
+            policy: with_rule,
             ..Setup::copies()
         }
     }
@@ -638,6 +639,19 @@ impl Setup {
             "crowded" => Some(Setup::crowded()),
             _ => None,
         }
+    }
+}
+
+/// First come, first served; in some runs with a rule for processes that name none.
+fn with_rule(seed: u64) -> Policy {
+    let rescheduling = match seed % 8 {
+        3 => Some(model::Policy::Adaptive),
+        7 => Some(model::Policy::Rounds(1 + (seed / 8 % 6) as u32)),
+        _ => None,
+    };
+    Policy {
+        rescheduling,
+        ..Policy::default()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Two process managers with a process each on the same machines, of which one gets slow: do they fight over the others?
 
 use std::fs;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
@@ -10,7 +9,7 @@ use wire::client::Phase;
 
 use super::Setting;
 use super::bars::{Bar, Bars};
-use super::trial::Moves;
+use super::trial::{Moves, pause};
 use super::work::{millis, naps};
 use crate::grid::world::{Grid, Machine};
 use crate::many::client::{Client, flat};
@@ -141,6 +140,6 @@ fn run(setting: &Setting, managed: Managed) -> Result<Both> {
                 moves: moves.unwrap_or(0),
             });
         }
-        thread::sleep(LOOK);
+        pause(LOOK);
     }
 }

@@ -118,16 +118,18 @@ fn error(grid: &Grid, mut running: Running) -> Result<Error> {
         running.wait_for(since + planned / 2.0)?;
         break newest;
     };
-    let told = match asked.as_ref().and_then(|one| one["process"].as_str()) {
-        Some(id) if !running.has_ended()? => Some(status(grid, id)?),
-        _ => None,
-    };
+    // The end that is told, and the real one, by the clock of this program.
+    let mut told = None;
+    if let Some(id) = asked.as_ref().and_then(|one| one["process"].as_str())
+        && !running.has_ended()?
+    {
+        let left = status(grid, id)?["left_seconds"].as_f64();
+        told = left.map(|left| running.elapsed() + left);
+    }
+    running.wait_for(SECONDS_MOST)?;
+    let took = running.elapsed();
     let trial = running.end(SECONDS_MOST)?;
-    let at_half = told.and_then(|told| {
-        let left = told["left_seconds"].as_f64()?;
-        let elapsed = told["makespan_seconds"].as_f64()?;
-        Some(wrong(elapsed + left, trial.makespan))
-    });
+    let at_half = told.map(|told| wrong(told, took));
     Ok(Error {
         at_start: wrong(trial.planned, trial.makespan),
         at_half: at_half.unwrap_or(f64::NAN),

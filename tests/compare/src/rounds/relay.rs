@@ -1,6 +1,8 @@
 //! A relay of datagrams before a machine's files, whose rate can be lowered while it runs: a link that gets slow.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,26 +107,31 @@ impl State {
             let Ok((n, from)) = self.socket.recv_from(&mut buffer) else {
                 continue;
             };
-            if !sockets.contains_key(&from) {
-                let Ok(own) = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)) else {
-                    continue;
-                };
-                if own.connect(self.target).is_err() || own.set_read_timeout(Some(LOOK)).is_err() {
-                    continue;
+            let own = match sockets.entry(from) {
+                Entry::Occupied(known) => Arc::clone(known.get()),
+                Entry::Vacant(place) => {
+                    let Ok(own) = self.socket_to_target() else {
+                        continue;
+                    };
+                    let own = Arc::clone(place.insert(Arc::new(own)));
+                    let (state, theirs) = (Arc::clone(&self), Arc::clone(&own));
+                    answers.push(thread::spawn(move || state.answer(&theirs, from)));
+                    own
                 }
-                let own = Arc::new(own);
-                sockets.insert(from, Arc::clone(&own));
-                let state = Arc::clone(&self);
-                answers.push(thread::spawn(move || state.answer(&own, from)));
-            }
+            };
             self.pace(0, n);
-            if let Some(own) = sockets.get(&from) {
-                let _ = own.send(&buffer[..n]);
-            }
+            let _ = own.send(&buffer[..n]);
         }
         for answer in answers {
             let _ = answer.join();
         }
+    }
+
+    fn socket_to_target(&self) -> io::Result<UdpSocket> {
+        let own = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        own.connect(self.target)?;
+        own.set_read_timeout(Some(LOOK))?;
+        Ok(own)
     }
 
     /// Passes on what the machine answers.

@@ -3,8 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -23,6 +22,8 @@ const STANDS: f64 = 14.0;
 const LONE: f64 = 10.0;
 /// The lengths of a lone activity after which it is given up that another attempt ends.
 const LONE_MOST: f64 = 4.0;
+/// Seconds between two looks at metrics.
+const LOOK: f64 = 0.05;
 /// The longest wait for metrics.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The part by which an activity has to be late, as docs/rounds.md says.
@@ -140,10 +141,7 @@ fn of_twelve(setting: &Setting, policy: &str, is_repeatable: bool) -> Result<f64
     let file = written(dir.path(), "twelve", &text)?;
     let mut running = Running::start(on_grid(&grid, policy, &file, &[]), dir.path())?;
     let stopped = Stopped::first_of(&pids)?;
-    let from = Instant::now();
-    while from.elapsed().as_secs_f64() < setting.seconds(STANDS) && !running.has_ended()? {
-        thread::sleep(Duration::from_millis(5));
-    }
+    running.wait_for(running.elapsed() + setting.seconds(STANDS))?;
     drop(stopped);
     Ok(running.end(setting.seconds(60.0) + 30.0)?.makespan)
 }
@@ -211,7 +209,7 @@ body:
         if running.elapsed() > most {
             return Ok(f64::INFINITY);
         }
-        thread::sleep(Duration::from_millis(50));
+        running.wait_for(running.elapsed() + LOOK)?;
     }
 }
 

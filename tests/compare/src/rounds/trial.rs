@@ -49,6 +49,11 @@ pub(super) fn on_grid(grid: &Grid, policy: &str, file: &Path, options: &[String]
     command
 }
 
+/// Lets what is measured go on for a while.
+pub(super) fn pause(time: Duration) {
+    thread::sleep(time);
+}
+
 impl Running {
     /// Starts `xav run --json` with what else its command needs, and puts its output in a directory.
     pub(super) fn start(mut command: Command, dir: &Path) -> Result<Running> {
@@ -70,7 +75,7 @@ impl Running {
     /// Waits until it has gone on for so many seconds, or has ended.
     pub(super) fn wait_for(&mut self, seconds: f64) -> Result<()> {
         while self.since.elapsed().as_secs_f64() < seconds && self.child.try_wait()?.is_none() {
-            thread::sleep(LOOK);
+            pause(LOOK);
         }
         Ok(())
     }
