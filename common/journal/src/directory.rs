@@ -148,6 +148,29 @@ impl Lock {
         })
     }
 
+    /// Keeps writers from a directory for as long as the result lives, and writes nothing; none where the directory
+    /// has no lock. Also returns true if the previous holder ended without closing.
+    pub(crate) fn take_for_reading(dir: &Path) -> Result<(Option<File>, bool), DirectoryError> {
+        let path = dir.join("lock");
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, false)),
+            Err(error) => return Err(io_error("open", &path)(error)),
+        };
+        let locked = file.try_lock_shared();
+        let mut text = String::new();
+        // The content is only for messages; the lock decides.
+        let _ = (&mut file).take(64).read_to_string(&mut text);
+        match locked {
+            Ok(()) => Ok((Some(file), !text.is_empty())),
+            Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse {
+                path: dir.to_owned(),
+                pid: text.trim().parse().ok(),
+            }),
+            Err(TryLockError::Error(source)) => Err(io_error("lock", &path)(source)),
+        }
+    }
+
     /// Records that the store is open.
     pub(crate) fn begin_use(&mut self) {
         self.in_use = true;
@@ -306,16 +329,29 @@ impl Acknowledged {
             .truncate(false)
             .open(&path)
             .map_err(io_error("open", &path))?;
+        let number = Acknowledged::number(&mut file, &path)?;
+        Ok((Acknowledged { file, path }, number))
+    }
+
+    /// The number in the file, which stays as it is; none if there is no trustworthy one.
+    pub(crate) fn read(dir: &Path) -> Result<Option<u64>, DirectoryError> {
+        let path = dir.join("acknowledged");
+        match File::open(&path) {
+            Ok(mut file) => Acknowledged::number(&mut file, &path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("open", &path)(error)),
+        }
+    }
+
+    fn number(file: &mut File, path: &Path) -> Result<Option<u64>, DirectoryError> {
         let mut content = Vec::new();
-        (&mut file)
-            .take(64)
+        file.take(64)
             .read_to_end(&mut content)
-            .map_err(io_error("read", &path))?;
-        let number = content.get(..8).and_then(|bytes| {
+            .map_err(io_error("read", path))?;
+        Ok(content.get(..8).and_then(|bytes| {
             let number = u64::from_be_bytes(bytes.try_into().ok()?);
             (content[8..] == crc32fast::hash(bytes).to_be_bytes()).then_some(number)
-        });
-        Ok((Acknowledged { file, path }, number))
+        }))
     }
 
     pub(crate) fn write(&self, number: u64) -> Result<(), DirectoryError> {

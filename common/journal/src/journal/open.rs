@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use redb::ReadableDatabase;
+use redb::{ReadableDatabase, StorageBackend};
 use thiserror::Error;
 
 use super::overlay::{Misfit, Overlay};
@@ -19,7 +19,7 @@ use crate::directory::{
 use crate::guard::guarded;
 use crate::layout::{StreamKey, TOTALS_ROW, Totals};
 use crate::reserve::Reserve;
-use crate::store_file::StoreFile;
+use crate::store_file::{ReadFile, StoreFile};
 use crate::tail::{self, TAIL_FILE, Tail, TailError};
 
 /// Default cache of the store, in bytes. Events are read at the opening alone, each once; afterwards only
@@ -218,9 +218,10 @@ pub fn may_have_commits(dir: &Path) -> bool {
     dir.join(STORE_FILE).exists() || !Tail::read(dir, 0).is_ok_and(has_none)
 }
 
-/// Reads a journal that no program has open, for queries. It is locked meanwhile.
+/// Reads a journal that no program has open, for queries. Programs that would change it are kept out meanwhile.
 ///
-/// Nothing is created, and nothing is changed except an unfinished end, which is repaired.
+/// Nothing is created, and nothing is changed: an unfinished end is left out of what is read, and stays for the next
+/// program that opens the journal.
 pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     let missing = || OpenError::Missing {
         path: dir.to_owned(),
@@ -228,12 +229,16 @@ pub fn open_read(dir: &Path) -> Result<(Vec<History>, Opened), OpenError> {
     if !dir.join("version").exists() {
         return Err(missing());
     }
-    let lock = Lock::take(dir)?;
+    let (_lock, unclean) = Lock::take_for_reading(dir)?;
     let written_by = check_version(dir)?.ok_or_else(missing)?;
     let mut histories = Vec::new();
-    let store = open_file(&dir.join(STORE_FILE), CACHE_BYTES)?;
+    let path = dir.join(STORE_FILE);
+    let store = open_backend(&path, CACHE_BYTES, || ReadFile::open(&path))?;
     let visit = |history| histories.push(history);
-    let (_, mut opened) = open_store(dir, lock, CACHE_BYTES, store, visit)?;
+    let (content, mut opened) = read_store(dir, store, visit)?;
+    // The store ends in order over its file in memory; there is nothing that this could lose.
+    let _ = guarded(|| drop(content));
+    opened.unclean = unclean;
     opened.written_by = Some(written_by.program);
     Ok((histories, opened))
 }
@@ -261,12 +266,21 @@ pub(super) fn tail_damaged(dir: &Path, place: String, what: &'static str) -> Ope
 /// Opens the store's file, if there is one, with the store's own check of every page. Also returns
 /// true if an unfinished last transaction was cut off.
 pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool), OpenError> {
+    open_backend(path, cache_bytes, || StoreFile::open(path))
+}
+
+/// The same over the file as `open` accesses it.
+fn open_backend<B: StorageBackend>(
+    path: &Path,
+    cache_bytes: usize,
+    open: impl FnOnce() -> std::io::Result<B>,
+) -> Result<(Store, bool), OpenError> {
     if !path.exists() {
         return Ok((Store::Unmade, false));
     }
     let tail_cut = Rc::new(Cell::new(false));
     let seen = Rc::clone(&tail_cut);
-    let file = StoreFile::open(path).map_err(|source| OpenError::Store {
+    let file = open().map_err(|source| OpenError::Store {
         path: path.to_owned(),
         source: StoreError::from(redb::Error::Io(source)),
     })?;
@@ -296,15 +310,50 @@ pub(super) fn open_file(path: &Path, cache_bytes: usize) -> Result<(Store, bool)
     }
 }
 
-/// Reads all of a store and its tail, and compares it with the acknowledged number. Also returns
-/// true if an unfinished last transaction was cut off.
+/// What was read of a store and its tail.
+struct Content {
+    store: Store,
+    stored: Stored,
+    tail: Tail,
+    streams: BTreeSet<StreamKey>,
+    n_commits: u64,
+}
+
+/// Reads all of a store and its tail, to write to it from here on.
 fn open_store(
     dir: &Path,
     mut lock: Lock,
     cache_bytes: usize,
+    store: (Store, bool),
+    visit: impl FnMut(History),
+) -> Result<(Journal, Opened), OpenError> {
+    let (content, mut opened) = read_store(dir, store, visit)?;
+    let (acknowledged, _) = Acknowledged::open(dir)?;
+    acknowledged.write(content.n_commits)?;
+    lock.begin_use();
+    opened.unclean = lock.left_unclean;
+    let journal = Journal {
+        store: content.store,
+        cache_bytes,
+        tail: content.tail,
+        dir: dir.to_owned(),
+        acknowledged,
+        lock,
+        reserve: Reserve::open(dir, 0),
+        known: content.streams,
+        n_commits: content.n_commits,
+        stored: content.stored,
+        failed: false,
+    };
+    Ok((journal, opened))
+}
+
+/// Reads all of a store and its tail, and compares it with the acknowledged number. Changes nothing but the store.
+fn read_store(
+    dir: &Path,
     (mut store, store_cut): (Store, bool),
     mut visit: impl FnMut(History),
-) -> Result<(Journal, Opened), OpenError> {
+) -> Result<(Content, Opened), OpenError> {
     let path = dir.join(STORE_FILE);
     let panicked = |message| OpenError::Panicked {
         path: path.clone(),
@@ -353,8 +402,8 @@ fn open_store(
     })?;
     rest.into_iter()
         .for_each(|history| visit(seen.count(history)));
-    let (acknowledged, number) = Acknowledged::open(dir)?;
     let n_commits = found.n_commits;
+    let number = Acknowledged::read(dir)?;
     if let Some(n_acknowledged) = number.filter(|number| *number > n_commits) {
         return Err(OpenError::Lost {
             path,
@@ -362,10 +411,7 @@ fn open_store(
             n_acknowledged,
         });
     }
-    acknowledged.write(n_commits)?;
-    lock.begin_use();
     let opened = Opened {
-        unclean: lock.left_unclean,
         tail_cut: store_cut || found.is_cut,
         n_commits,
         n_streams: seen.streams.len() as u64,
@@ -374,20 +420,14 @@ fn open_store(
         file_bytes: file_bytes(&path)?,
         ..Opened::default()
     };
-    let journal = Journal {
+    let content = Content {
         store,
-        cache_bytes,
-        tail: found.tail,
-        dir: dir.to_owned(),
-        acknowledged,
-        lock,
-        reserve: Reserve::open(dir, 0),
-        known: seen.streams,
-        n_commits,
         stored,
-        failed: false,
+        tail: found.tail,
+        streams: seen.streams,
+        n_commits,
     };
-    Ok((journal, opened))
+    Ok((content, opened))
 }
 
 /// The streams passed to the visitor so far.

@@ -43,9 +43,10 @@ impl Host {
             sandbox,
         };
         let root = image(&host.sandbox);
-        let tar = Command::new("tar").arg("-C").arg(root).args(["-cf"]);
         let archive = host.sandbox.path("image.tar");
-        let tar = { tar }.arg(&archive).arg(".").status();
+        let mut tar = Command::new("tar");
+        let tar = tar.arg("-C").arg(root).arg("-cf").arg(&archive);
+        let tar = tar.arg(".").status();
         let archive = archive.to_str().unwrap();
         let mut told = String::new();
         for way in WAYS {
@@ -159,7 +160,7 @@ fn a_command_sees_its_image_its_directory_and_its_variables_and_changes_neither_
     );
     let file = host.sandbox.file("networked.yaml", text);
     host.xav(&["run", &file, "--to", "net"]).expect(0);
-    let inside = fs::read_to_string(host.sandbox.path("net/out")).unwrap();
+    let inside = fs::read_to_string(host.sandbox.path("net/out.txt")).unwrap();
     let outside = fs::read_to_string("/proc/net/dev").unwrap();
     let names = |text: &str| -> Vec<String> {
         let lines = text
@@ -306,18 +307,18 @@ name: many
 outputs: {{ all: gather.all }}
 body:
   sequence:
-    - for-each: n
-      in: ${{ range(0, 40) }}
-      name: each
-      body:
-        activity: one
-        container: {IMAGE}
-        run: {{ shell: 'echo ${{n}} > out.txt; sleep 0.3' }}
-        outputs: {{ out: out.txt }}
+    - for-each:
+        item: n
+        in: ${{ range(40) }}
+        do:
+          activity: one
+          container: {IMAGE}
+          run: {{ shell: 'echo ${{ n }} > out.txt; sleep 0.3' }}
+          outputs: {{ out: out.txt }}
     - activity: gather
       container: {IMAGE}
       run: {{ shell: 'cat in/* > all.txt' }}
-      inputs: {{ in/: each.one.out }}
+      inputs: {{ in/: 'one[*].out' }}
       outputs: {{ all: all.txt }}
 "
     );

@@ -303,8 +303,6 @@ fn a_crash_on_the_way_from_the_tail_to_the_store_loses_nothing() {
             let is_after = at >= end;
             let expected = if is_after { &model_after } else { &model };
             assert_eq!(histories, expected.0, "{at} of {end}");
-            // The marks of that opening are not examined.
-            fs::remove_file(settled.path().join("acknowledged")).unwrap();
         }
     }
 }
