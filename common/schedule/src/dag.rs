@@ -219,16 +219,19 @@ impl Dag {
     }
 
     /// The work of a task, in reference seconds.
+    #[inline]
     pub fn work(&self, task: u32) -> f64 {
         self.work[task as usize]
     }
 
     /// Slots of one machine that a task holds; 0 for a gate.
+    #[inline]
     pub fn cores(&self, task: u32) -> u32 {
         self.cores[task as usize]
     }
 
     /// True if a task is a gate: it takes no time, holds no slot and is never sent anywhere.
+    #[inline]
     pub fn is_gate(&self, task: u32) -> bool {
         self.cores(task) == 0
     }
@@ -244,6 +247,7 @@ impl Dag {
     }
 
     /// The data of an edge.
+    #[inline]
     pub fn data(&self, edge: u32) -> f64 {
         self.data[edge as usize]
     }
@@ -253,10 +257,7 @@ impl Dag {
     pub fn successors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
         let range =
             self.succ_off[task as usize] as usize..self.succ_off[task as usize + 1] as usize;
-        self.succ[range.clone()]
-            .iter()
-            .copied()
-            .zip(self.data[range].iter().copied())
+        range.map(|edge| (self.succ[edge], self.data[edge]))
     }
 
     /// The messages of a task: (successor, number of the edge), in the order of positions.
@@ -271,10 +272,7 @@ impl Dag {
     pub fn predecessors(&self, task: u32) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let range =
             self.pred_off[task as usize] as usize..self.pred_off[task as usize + 1] as usize;
-        self.pred[range.clone()]
-            .iter()
-            .copied()
-            .zip(self.pred_edge[range].iter().copied())
+        range.map(|place| (self.pred[place], self.pred_edge[place]))
     }
 
     /// All positions, in topological order.

@@ -353,6 +353,7 @@ impl Problem {
     }
 
     /// The machines, by number.
+    #[inline]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -382,6 +383,7 @@ impl Problem {
     }
 
     /// The number of a task's class of demands: tasks of one class fit the same machines.
+    #[inline]
     pub fn demand_class(&self, task: u32) -> u32 {
         self.demand_of[task as usize]
     }

@@ -181,11 +181,13 @@ impl<'a> Estimates<'a> {
     }
 
     /// The time at which a task starts; only after [`Estimates::settle`] to its place in the order.
+    #[inline]
     pub(super) fn est(&self, task: u32) -> f64 {
         self.est[task as usize]
     }
 
     /// The time at which a task ends; only after [`Estimates::settle`] to its place in the order.
+    #[inline]
     pub(super) fn eft(&self, task: u32) -> f64 {
         self.eft[task as usize]
     }
@@ -274,11 +276,13 @@ impl<'a> Estimates<'a> {
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self, host: u32, slot: u32) -> bool {
         self.lists[self.setting.list(host, slot)].is_empty()
     }
 
     /// The time at which the slot is free for the first task that waits.
+    #[inline]
     pub(super) fn free(&self, host: u32, slot: u32) -> f64 {
         self.free[self.setting.list(host, slot)]
     }
@@ -417,9 +421,11 @@ impl<'a> Estimates<'a> {
         if here == NONE {
             return (est, est + self.shortest[task as usize]);
         }
-        for (link, slot) in self.setting.links(task).zip(self.slot[task as usize]..) {
-            let free = match self.prev[link] {
-                NONE => self.free(here, slot),
+        let links = self.setting.links(task);
+        let first = self.setting.list(here, self.slot[task as usize]);
+        for (number, &prev) in self.prev[links].iter().enumerate() {
+            let free = match prev {
+                NONE => self.free[first + number],
                 prev => self.eft[self.owner(prev)],
             };
             est = est.max(free);
@@ -482,6 +488,7 @@ impl<'a> Estimates<'a> {
         self.setting.owner[link as usize] as usize
     }
 
+    #[inline]
     fn rank_of(&self, link: u32) -> u32 {
         self.setting.rank[self.owner(link)]
     }
@@ -493,11 +500,13 @@ impl<'a> Estimates<'a> {
 }
 
 impl Marks {
+    #[inline]
     fn set(&mut self, place: u32) {
         self.0[place as usize / 64] |= 1 << (place % 64);
     }
 
     /// Clears and returns the first mark from a place to another.
+    #[inline]
     fn take_next(&mut self, from: u32, until: u32) -> Option<u32> {
         let mut word = from as usize / 64;
         while word < self.0.len() && word <= until as usize / 64 {

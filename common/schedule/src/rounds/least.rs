@@ -5,9 +5,12 @@
 //! task at a time run there one after the other: of several messages into a task, or out of one, only as many cost
 //! nothing as it pays to run these tasks in turn.
 
-use super::estimates::{best_powers, shortest_of};
+mod messages;
+
+use self::messages::{Known, Messages};
+use super::estimates::{NONE, best_powers, shortest_of};
 use super::progress::{Phase, Progress};
-use super::setting::{Setting, hop_seconds};
+use super::setting::Setting;
 
 /// The most places that a task is looked at on; beyond that its messages count as nothing.
 const PLACES_MAX: usize = 8;
@@ -27,8 +30,12 @@ pub(super) struct Least {
     /// By slot: when it is free for what comes next in the order.
     free: Vec<f64>,
     messages: Vec<Message>,
-    /// Predecessors that may not move: machine, end, and the least time of the message elsewhere.
-    sources: Vec<(u32, f64, f64)>,
+    /// Predecessors that may not move: edge, machine and end.
+    sources: Vec<(u32, u32, f64)>,
+    /// By edge: the part of its way that is known; none in direct mode.
+    known: Vec<Known>,
+    /// True if a machine has vanished or stands still, so that nothing is known.
+    is_lost: bool,
 }
 
 /// A message between tasks that may be on one machine.
@@ -36,6 +43,8 @@ pub(super) struct Least {
 struct Message {
     /// The time if they are not.
     apart: f64,
+    /// The time if they are.
+    together: f64,
     /// The duration of the task at the other end, and the least time after it.
     duration: f64,
     after: f64,
@@ -61,7 +70,8 @@ impl Least {
             times.resize(n, 0.0);
         }
         let works = |factor: &f64| *factor > 0.0 && factor.is_finite();
-        if progress.gone.contains(&true) || !progress.factor.iter().all(works) {
+        self.is_lost = progress.gone.contains(&true) || !progress.factor.iter().all(works);
+        if self.is_lost {
             return 0.0;
         }
         self.may_move.clear();
@@ -71,19 +81,63 @@ impl Least {
             self.may_move[task as usize] = true;
             self.duration[task as usize] = shortest_of(setting, progress, &powers, task);
         }
-        let links = progress.links.iter().copied();
-        let messages = Messages {
-            setting,
-            progress,
-            factor: links.fold(1.0, f64::max),
-        };
+        self.find_known(setting, progress);
+        let known = std::mem::take(&mut self.known);
+        let messages = Messages::new(setting, progress, &known);
         self.forward(&messages);
-        self.backward(&messages)
+        let least = self.backward(&messages);
+        self.known = known;
+        least
     }
 
-    /// No places let less time be between the start of a task and the end of the process; 0 if nothing is known.
-    pub(super) fn way(&self, task: u32) -> f64 {
-        self.way[task as usize]
+    /// The process ends no sooner, if a path is on this machine and its first task starts at this time or later.
+    pub(super) fn end(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        path: &[u32],
+        (host, start): (u32, f64),
+    ) -> f64 {
+        let (mut end, mut least) = (start, 0.0f64);
+        for &task in path {
+            end += progress.duration(setting, task, host);
+            least = least.max(end + self.after(task));
+        }
+        least
+    }
+
+    /// The start of a task on a machine: no sooner than the data of those before it comes there, which are where
+    /// this says if they are anywhere.
+    pub(super) fn start(
+        &self,
+        setting: &Setting,
+        progress: &Progress,
+        (task, host): (u32, u32),
+        host_of: impl Fn(u32) -> u32,
+    ) -> f64 {
+        if self.is_lost {
+            return progress.now;
+        }
+        let messages = Messages::new(setting, progress, &self.known);
+        let since = match progress.host[task as usize] == host {
+            true => progress.since[task as usize],
+            false => progress.now,
+        };
+        let preds = setting.problem().dag().predecessors(task);
+        let arrivals = preds.map(|(pred, edge)| {
+            let (made, from) = (self.eft[pred as usize], host_of(pred));
+            match from == NONE {
+                true => made + messages.inside(edge),
+                false => made.max(since) + messages.between(edge, [from, host]),
+            }
+        });
+        arrivals.fold(progress.now, f64::max)
+    }
+
+    /// No places let less time be between the end of a task that may move and the end of the process; 0 if nothing is
+    /// known.
+    fn after(&self, task: u32) -> f64 {
+        self.way[task as usize] - self.duration[task as usize]
     }
 
     /// Starts and ends.
@@ -142,27 +196,27 @@ impl Least {
                 let (from, made) = (progress.host[pred as usize], self.eft[pred as usize]);
                 let seconds = messages.out_of(edge, from);
                 elsewhere = elsewhere.max(made.max(progress.now) + seconds);
-                self.sources.push((from, made, seconds));
+                self.sources.push((edge, from, made));
             }
         }
         if self.sources.len() >= PLACES_MAX {
             elsewhere = self
                 .sources
                 .iter()
-                .fold(soonest, |start, source| start.max(source.1));
+                .fold(soonest, |start, source| start.max(source.2));
         }
         let (mut est, mut eft) = (elsewhere, elsewhere + self.duration[place]);
         if self.sources.len() < PLACES_MAX {
             let here = progress.host[place];
-            let hosts = self.sources.iter().map(|&(from, ..)| from).chain([here]);
+            let hosts = self.sources.iter().map(|&(_, from, _)| from).chain([here]);
             for host in hosts {
                 let since = match host == here {
                     true => progress.since[place],
                     false => progress.now,
                 };
                 let mut start = soonest;
-                for &(from, made, seconds) in &self.sources {
-                    let seconds = if from == host { 0.0 } else { seconds };
+                for &(edge, from, made) in &self.sources {
+                    let seconds = messages.between(edge, [from, host]);
                     start = start.max(made.max(since) + seconds);
                 }
                 if problem.dag().cores(task) > 0 {
@@ -190,6 +244,7 @@ impl Least {
                 all = all.max(eft);
                 self.messages.push(Message {
                     apart: eft + messages.anywhere(edge),
+                    together: eft + messages.inside(edge),
                     duration: self.duration[pred as usize],
                     after: 0.0,
                 });
@@ -231,18 +286,23 @@ impl Least {
                     after = after.max(seconds + way);
                     continue;
                 }
-                let seconds = match stays {
-                    true => messages.out_of(edge, host),
-                    false => messages.anywhere(edge),
+                let (apart, together) = match stays {
+                    true => (
+                        messages.out_of(edge, host),
+                        messages.between(edge, [host, host]),
+                    ),
+                    false => (messages.anywhere(edge), messages.inside(edge)),
                 };
                 // The data may be on its way to where the successor is.
-                let is_sent = !is_waiting && progress.host[next] != host;
-                let seconds = match is_sent {
-                    true => self.eft[place].max(progress.since[next]) + seconds - base,
-                    false => seconds,
+                let sent = self.eft[place].max(progress.since[next]) - base;
+                let (apart, together) = match (is_waiting, progress.host[next] == host) {
+                    (true, _) => (apart, together),
+                    (false, true) => (apart, together + sent),
+                    (false, false) => (apart + sent, together),
                 };
                 self.messages.push(Message {
-                    apart: seconds.max(0.0) + way,
+                    apart: apart.max(0.0) + way,
+                    together: together.max(0.0) + way,
                     duration: self.duration[next],
                     after: way - self.duration[next],
                 });
@@ -260,53 +320,23 @@ impl Least {
 
     /// The least time until the messages that are listed have done their work, from a time on at which the first task
     /// at their other ends can start: those that would take longest apart are sent inside the machine, whose tasks
-    /// run in turn.
+    /// run in turn, and only by way of the controllers that stay.
     fn together_or_apart(&mut self, messages: &Messages<'_>, from: f64) -> f64 {
         let listed = &mut self.messages;
         listed.sort_unstable_by(|one, other| other.apart.total_cmp(&one.apart));
         let (mut in_turn, mut after) = (from, f64::INFINITY);
+        let mut together = 0.0f64;
         let mut least = listed.first().map_or(0.0, |message| message.apart);
         for (number, message) in listed.iter().enumerate() {
             if messages.setting.runs_in_turn {
                 in_turn += message.duration;
             }
             after = after.min(message.after);
+            together = together.max(message.together);
             let apart = listed.get(number + 1).map_or(0.0, |next| next.apart);
-            least = least.min((in_turn + after).max(apart));
+            least = least.min((in_turn + after).max(apart).max(together));
         }
         least
-    }
-}
-
-/// The least times of messages.
-struct Messages<'a> {
-    setting: &'a Setting,
-    progress: &'a Progress,
-    /// The best bandwidth of any link, as a factor of that of the platform.
-    factor: f64,
-}
-
-impl Messages<'_> {
-    /// Between two machines, which are known.
-    fn between(&self, edge: u32, hosts: [u32; 2]) -> f64 {
-        match (hosts[0] == hosts[1], self.setting.traffic()) {
-            (true, _) => 0.0,
-            (false, None) => hop_seconds(self.setting.problem(), edge, hosts, &self.progress.links),
-            (false, Some(_)) => self.out_of(edge, hosts[0]),
-        }
-    }
-
-    /// From a machine to any other one, through whatever controllers.
-    fn out_of(&self, edge: u32, host: u32) -> f64 {
-        let problem = self.setting.problem();
-        let link = self.setting.links_out[problem.group(host) as usize];
-        link.seconds(problem.dag().data(edge)) / self.factor
-    }
-
-    /// From any machine to any other one.
-    fn anywhere(&self, edge: u32) -> f64 {
-        let data = self.setting.problem().dag().data(edge);
-        self.setting.virtual_link.seconds(data) / self.factor
     }
 }
 

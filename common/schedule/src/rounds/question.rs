@@ -121,15 +121,20 @@ impl Question {
             // Stopping anything saves too little.
             return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
         }
-        let staying = self.wide_or_narrow(setting, &self.progress, (before, None), planner);
-        let staying_after = self.overdue_makespan(setting, Some(&staying), planner);
-        let most = share * overdue_before.min(staying_after);
-        let bounds = (overdue_before, Some(most));
+        let below = share * overdue_before;
+        let bounds = (overdue_before, Some(below));
         let restarting = match restarts.alone {
             true => self.plan(setting, &restarted, &[], overdue_before, planner),
             false => self.wide_or_narrow(setting, &restarted, bounds, planner),
         };
-        match less(restarting.after, most) && restarting.stranded.is_empty() {
+        if !less(restarting.after, below) || !restarting.stranded.is_empty() {
+            return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
+        }
+        // How good it is to stop nothing has to be known only where stopping something saves enough beside
+        // what is planned.
+        let staying = self.wide_or_narrow(setting, &self.progress, (before, None), planner);
+        let staying_after = self.overdue_makespan(setting, Some(&staying), planner);
+        match less(restarting.after, share * staying_after) {
             true => restarting,
             false => staying,
         }
@@ -238,8 +243,11 @@ impl Question {
         answer: Option<&Answer>,
         planner: &mut Planner,
     ) -> f64 {
+        let Some(answer) = answer else {
+            return makespan(setting, &self.progress, self.stoppable(), planner);
+        };
         let mut progress = Progress::clone(&self.progress);
-        if let Some(answer) = answer {
+        {
             for (task, host, slot) in answer.moves(setting) {
                 let place = task as usize;
                 if progress.host[place] != host {
@@ -296,11 +304,20 @@ impl Question {
             match best_place(&mut estimates, &tasks, &candidates.places, choices) {
                 Some((host, slot)) => {
                     estimates.place(&tasks, host, slot);
-                    if below.is_finite() && setting.traffic().is_none() {
-                        // What is before it in the order is placed, so that it starts no sooner. Controllers
-                        // are placed at the end, and could let it.
-                        estimates.settle(setting.rank(head));
-                        if estimates.est(head) + least.way(head) >= below {
+                    if below.is_finite() {
+                        let start = match setting.traffic() {
+                            // What is before it in the order is placed, so that it starts no sooner.
+                            None => {
+                                estimates.settle(setting.rank(head));
+                                estimates.est(head)
+                            }
+                            // Controllers are placed at the end, and could let it.
+                            Some(_) => {
+                                let host_of = |task: u32| estimates.host[task as usize];
+                                least.start(setting, progress, (head, host), host_of)
+                            }
+                        };
+                        if least.end(setting, progress, &tasks, (host, start)) >= below {
                             *room = estimates.into_room();
                             return None;
                         }
@@ -348,17 +365,22 @@ fn makespan(
     makespan
 }
 
-/// Controllers stay with tasks below them that have started, as long as their machine is there.
 fn bounds(progress: &Progress, tree: &Tree) -> Bounds {
+    Bounds {
+        stays: stays(progress, tree),
+        gone: progress.gone.clone(),
+    }
+}
+
+/// By controller: the machine that it stays on. Controllers stay with tasks below them that have started, as long as
+/// their machine is there.
+pub(super) fn stays(progress: &Progress, tree: &Tree) -> Vec<Option<u32>> {
     let tasks = 0..progress.phase.len() as u32;
     let started = tree.above(tasks.filter(|&task| !progress.is_waiting(task)));
     let stays = started.iter().zip(&progress.controllers);
     let stays =
         stays.map(|(&started, &host)| (started && !progress.gone[host as usize]).then_some(host));
-    Bounds {
-        stays: stays.collect(),
-        gone: progress.gone.clone(),
-    }
+    stays.collect()
 }
 
 impl Answer {
@@ -397,6 +419,7 @@ impl Answer {
 
 /// The lowest slot of a task from a slot on: one of several cores reaches to the machine's last slot
 /// at most.
+#[inline]
 pub(super) fn first_slot(setting: &Setting, task: u32, host: u32, slot: u32) -> u32 {
     let slots = setting.problem().hosts()[host as usize].slots;
     slot.min(slots.saturating_sub(setting.problem().dag().cores(task)))

@@ -174,8 +174,10 @@ impl Setting {
     /// The hops of the data of an edge between two machines while controllers are on these, each from
     /// a machine to another.
     pub fn hops(&self, edge: u32, hosts: [u32; 2], controllers: &[u32]) -> Vec<[u32; 2]> {
-        let stops = self.ways.as_ref().map_or(&[][..], |ways| ways.stops(edge));
-        let stops = stops.iter().map(|&stop| controllers[stop as usize]);
+        let stops = self
+            .stops(edge)
+            .iter()
+            .map(|&stop| controllers[stop as usize]);
         let to = stops.chain([hosts[1]]);
         let hops = to.scan(hosts[0], |here, to| Some([std::mem::replace(here, to), to]));
         hops.filter(|[from, to]| from != to).collect()
@@ -193,6 +195,11 @@ impl Setting {
         let hops = self.hops(edge, hosts, controllers).into_iter();
         let seconds = hops.map(|hop| hop_seconds(&self.problem, edge, hop, links));
         seconds.sum()
+    }
+
+    /// The controllers that the message of an edge passes, in order; none in direct mode.
+    pub(super) fn stops(&self, edge: u32) -> &[u32] {
+        self.ways.as_ref().map_or(&[][..], |ways| ways.stops(edge))
     }
 
     /// By edge: its way while controllers are on these machines, and links have these factors; none
@@ -241,6 +248,7 @@ impl Setting {
 }
 
 /// Seconds of the data of an edge from one machine to another by the slower of their links.
+#[inline]
 pub(super) fn hop_seconds(
     problem: &Problem,
     edge: u32,
