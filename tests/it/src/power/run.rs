@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::disk::Node;
-use super::record::has_strace;
+use super::record::{Call, Event, has_strace};
 use super::{Recording, check_all, cuts};
 use crate::kills::hashes;
 use crate::sandbox::Sandbox;
@@ -111,6 +111,9 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
             "{name} is not durable when the process is told of"
         );
     }
+    if wanted.has_files {
+        wanted.can_copy_again_what_is_let_go(&recording, &status);
+    }
     check_all("xav run", n_cuts, |seed, sandbox| {
         let (time, tree) = recording.cut(seed);
         prepare(sandbox);
@@ -129,6 +132,26 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Asserts that what says where an input came from is durable when its copy goes, in each state that a disk may
+    /// have then.
+    fn can_copy_again_what_is_let_go(&self, recording: &Recording, status: &Value) {
+        let directory = PathBuf::from("data/xavantes/runs").join(&self.process);
+        let hash = status["inputs"]["given"]["hash"].as_str().unwrap();
+        let copy = directory.join("am/blobs/blobs").join(&hash[..2]).join(hash);
+        // It loses its name in the store first.
+        let is_let_go = |event: &&Event| matches!(&event.call, Call::Rename { from, .. } if from.ends_with(&copy));
+        let let_go = recording.events.iter().find(is_let_go);
+        let let_go = let_go.expect("its copy is large, and is let go");
+        let sources = directory.join("sources").join(&self.process);
+        let there = recording.disk.whole().0.remove(&sources);
+        assert!(there.is_some(), "nothing says where inputs came from");
+        let flushed = recording.disk.flushed(let_go.begun).0.remove(&sources);
+        assert_eq!(
+            flushed, there,
+            "a copy goes before it is durable where it came from"
+        );
+    }
+
     fn is_found(&self, sandbox: &Sandbox, is_acknowledged: bool) -> Result<(), String> {
         let process = &*self.process;
         let list = sandbox.xav(&["list", "--json"]);
