@@ -288,8 +288,9 @@ fn edits(n_edits: u64, seed: u64) {
     }
 }
 
-/// Edits after which the two are compared; `XAVANTES_EDITS` says another number.
-const EDITS: u64 = 20;
+/// Edits after which the two are compared: so many that the journals go on in their stores. `XAVANTES_EDITS` says another
+/// number.
+const EDITS: u64 = 200;
 
 #[test]
 fn a_dry_run_agrees_with_the_rerun_after_drawn_edits() {

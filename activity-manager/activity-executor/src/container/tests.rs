@@ -11,7 +11,7 @@ pub(super) fn contained(kind: ContainerKind, image: &str) -> Contained {
         read_only: vec!["b c".to_owned(), "a".to_owned()],
         search_path: "/none".to_owned(),
         command: Vec::new(),
-        env: vec![("HOME".to_owned(), "/home/ana".to_owned())],
+        env: vec![("HOME".to_owned(), "/h/ana".to_owned())],
     }
 }
 
@@ -37,7 +37,7 @@ fn a_command_line_is_read_as_it_was_written() {
     assert_eq!((wanted.image, wanted.directory), ("/i".into(), "/d".into()));
     assert_eq!(wanted.read_only, ["b c", "a"]);
     assert_eq!(wanted.container_name, "n-1");
-    assert_eq!(wanted.env, ["HOME=/home/ana"]);
+    assert_eq!(wanted.env, ["HOME=/h/ana"]);
     assert_eq!(
         (wanted.name, wanted.arguments),
         ("sort".into(), vec!["-n".into(), "--".into()])

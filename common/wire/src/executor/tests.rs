@@ -61,7 +61,7 @@ fn every_message_to_the_executor_comes_back() {
             read_only: vec!["in.txt".into()],
             search_path: "/usr/bin:/bin".into(),
             command: vec!["sh".into()],
-            env: vec![("HOME".into(), "/home/ana".into())],
+            env: vec![("HOME".into(), "/h/ana".into())],
         }),
     };
     let hello = DaemonHello {

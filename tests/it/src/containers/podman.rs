@@ -241,14 +241,12 @@ fn containers_of_killed_programs_end_and_are_removed() {
         "contained.yaml",
         definition(IMAGE, &format!("echo x >> out.txt; sleep {number}"), ""),
     );
-    let until_it_runs = || {
+    // The executor and the command in its container, once it is another one than before.
+    let until_it_runs = |before: Option<Pid>| {
         wait::until("a command in a container", || {
-            (running(&format!("sleep {number}"))
-                .iter()
-                .any(|line| line.starts_with("sleep")))
-            .then_some(())
-        });
-        executor_under(&host.sandbox.runs()).unwrap()
+            let command = sleeping(&number).filter(|command| Some(*command) != before)?;
+            Some((executor_under(&host.sandbox.runs())?, command))
+        })
     };
     let until_it_ends = || {
         wait::until("the end of the command", || {
@@ -260,9 +258,10 @@ fn containers_of_killed_programs_end_and_are_removed() {
     let run = host
         .sandbox
         .start_with(("PATH", &host.path), &["run", &file]);
-    kill_process(until_it_runs(), Signal::KILL).unwrap();
+    let (executor, command) = until_it_runs(None);
+    kill_process(executor, Signal::KILL).unwrap();
     // Its command runs again, as it has not ended by itself.
-    until_it_runs();
+    until_it_runs(Some(command));
     run.signal(Signal::KILL);
     run.end();
     let executor = executor_under(&host.sandbox.runs());
@@ -272,22 +271,35 @@ fn containers_of_killed_programs_end_and_are_removed() {
     until_it_ends();
     // Everything at once: the next executor finds what is left.
     let run = host.sandbox.start_with(("PATH", &host.path), &["resume"]);
-    let executor = until_it_runs();
+    let (executor, command) = until_it_runs(None);
     let guardian = parent_of(executor);
+    // In this order nobody starts another executor.
+    run.signal(Signal::KILL);
+    run.end();
     for pid in [guardian, executor] {
         kill_process(pid, Signal::KILL).unwrap();
     }
-    run.signal(Signal::KILL);
-    run.end();
     assert_ne!(host.containers().as_deref(), Some(""));
     let run = host.sandbox.start_with(("PATH", &host.path), &["resume"]);
-    wait::until("one container, that of the new command", || {
+    until_it_runs(Some(command));
+    wait::until("the removal of the container before", || {
         let listed = host.containers()?;
-        (listed.lines().count() == 1 && !running(&number).is_empty()).then_some(())
+        (listed.lines().count() == 1).then_some(())
     });
     run.signal(Signal::INT);
     run.end();
     until_it_ends();
+}
+
+/// The process that sleeps so many seconds.
+fn sleeping(number: &str) -> Option<Pid> {
+    let line = format!("sleep\0{number}\0");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let mut found = entries.filter(|entry| {
+        fs::read(entry.path().join("cmdline")).is_ok_and(|bytes| bytes == line.as_bytes())
+    });
+    let name = found.next()?.file_name();
+    Pid::from_raw(name.to_str()?.parse().ok()?)
 }
 
 fn parent_of(pid: Pid) -> Pid {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::disk::Node;
-use super::record::has_strace;
+use super::record::{Call, Event, has_strace};
 use super::{Recording, check_all, cuts};
 use crate::kills::hashes;
 use crate::sandbox::Sandbox;
@@ -72,6 +72,20 @@ body:
       outputs: { all: all }
 ";
 
+/// A file that is given, and so little else that each file is flushed alone: a flush of everything would make durable
+/// what nobody has flushed.
+const COPY: &str = "\
+xavantes: 1
+name: subject
+inputs: { given: file, n: { type: int, default: 1 } }
+outputs: { all: first.all }
+body:
+  activity: first
+  run: { shell: 'head -n ${ inputs.n } given.txt > all' }
+  inputs: { given.txt: inputs.given }
+  outputs: { all: all }
+";
+
 /// Runs a definition once, recorded, and again from each rebuilt state of the disk.
 #[track_caller]
 fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
@@ -95,7 +109,7 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
         process: status["process"].as_str().unwrap().to_owned(),
         hashes: hashes(&status),
         outputs: status["outputs"].clone(),
-        has_files: text == FILES,
+        has_files: [FILES, COPY].contains(&text),
     };
     // From here on the user knows of it.
     let told = recording.said(&format!("{} started", wanted.process));
@@ -110,6 +124,9 @@ fn survives(text: &str, arguments: &[&str], n_cuts: u64) {
             is_there,
             "{name} is not durable when the process is told of"
         );
+    }
+    if wanted.has_files {
+        wanted.can_copy_again_what_is_let_go(&recording, &status);
     }
     check_all("xav run", n_cuts, |seed, sandbox| {
         let (time, tree) = recording.cut(seed);
@@ -129,6 +146,26 @@ struct Wanted {
 }
 
 impl Wanted {
+    /// Asserts that what says where an input came from is durable when its copy goes, in each state that a disk may
+    /// have then.
+    fn can_copy_again_what_is_let_go(&self, recording: &Recording, status: &Value) {
+        let directory = PathBuf::from("data/xavantes/runs").join(&self.process);
+        let hash = status["inputs"]["given"]["hash"].as_str().unwrap();
+        let copy = directory.join("am/blobs/blobs").join(&hash[..2]).join(hash);
+        // It loses its name in the store first.
+        let is_let_go = |event: &&Event| matches!(&event.call, Call::Rename { from, .. } if from.ends_with(&copy));
+        let let_go = recording.events.iter().find(is_let_go);
+        let let_go = let_go.expect("its copy is large, and is let go");
+        let sources = directory.join("sources").join(&self.process);
+        let there = recording.disk.whole().0.remove(&sources);
+        assert!(there.is_some(), "nothing says where inputs came from");
+        let flushed = recording.disk.flushed(let_go.begun).0.remove(&sources);
+        assert_eq!(
+            flushed, there,
+            "a copy goes before it is durable where it came from"
+        );
+    }
+
     fn is_found(&self, sandbox: &Sandbox, is_acknowledged: bool) -> Result<(), String> {
         let process = &*self.process;
         let list = sandbox.xav(&["list", "--json"]);
@@ -182,6 +219,11 @@ fn a_run_without_files_survives_power_cuts() {
 #[test]
 fn a_run_with_files_survives_power_cuts() {
     survives(FILES, &["--input", "given=given.txt"], cuts());
+}
+
+#[test]
+fn a_run_whose_input_is_let_go_survives_power_cuts() {
+    survives(COPY, &["--input", "given=given.txt"], cuts() / 4);
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn a_removal_is_read_as_it_was_written() {
         name: "xavantes-1-2".to_owned(),
         account: Numbers::parse("5:6:7,8"),
         search_path: "/usr/bin:/bin".to_owned(),
-        env: vec![("HOME".to_owned(), "/home/a=b".to_owned())],
+        env: vec![("HOME".to_owned(), "/h/a=b".to_owned())],
     };
     let own = Removal {
         account: None,
