@@ -9,6 +9,7 @@
 
 pub mod claims;
 pub mod design;
+pub mod families;
 pub mod figures;
 pub mod graphs;
 pub mod ideal;

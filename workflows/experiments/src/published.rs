@@ -140,6 +140,48 @@ const PLANS: [PlanNumbers; 6] = [
 const DIRECT: [usize; 3] = [plans::PCH, plans::HEFT, plans::CPOP];
 const THROUGH: [usize; 3] = [plans::PCH_THROUGH, plans::HEFT_THROUGH, plans::CPOP_THROUGH];
 
+/// The replication's means of a figure at one setting and number of groups: PCH, HEFT and CPOP.
+pub(crate) struct Means {
+    /// The figure and the mode.
+    pub(crate) what: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) columns: [usize; 3],
+    pub(crate) replication: [f64; 3],
+    /// The digits behind the point that are shown.
+    pub(crate) decimals: usize,
+}
+
+impl PlanNumbers {
+    fn means(&self) -> [Means; 4] {
+        let means = |what, kind, columns, replication, decimals| Means {
+            what,
+            kind,
+            columns,
+            replication,
+            decimals,
+        };
+        [
+            means("SLR, direct", Kind::Slr, DIRECT, self.slr, 3),
+            means("speedup, direct", Kind::Speedup, DIRECT, self.speedup, 2),
+            means("SLR, controllers", Kind::Slr, THROUGH, self.slr_through, 3),
+            means(
+                "speedup, controllers",
+                Kind::Speedup,
+                THROUGH,
+                self.speedup_through,
+                2,
+            ),
+        ]
+    }
+}
+
+/// The published means at a setting and number of groups; none where nothing is published.
+pub(crate) fn means_at(setting: &str, groups: u32) -> Vec<Means> {
+    let here = PLANS.iter();
+    let here = here.filter(|numbers| numbers.setting == setting && numbers.groups == groups);
+    here.flat_map(PlanNumbers::means).collect()
+}
+
 fn plan_rows(results: &Results) -> Vec<Row> {
     let settings = results.design().study.settings();
     let mut rows = Vec::new();
@@ -150,37 +192,27 @@ fn plan_rows(results: &Results) -> Vec<Row> {
             continue;
         }
         let percent = |counts: [f64; 3]| counts.map(|count| 100.0 * count / numbers.schedules);
-        for (what, kind, columns, published, decimals) in [
-            ("SLR, direct", Kind::Slr, DIRECT, numbers.slr, 3),
-            ("speedup, direct", Kind::Speedup, DIRECT, numbers.speedup, 2),
-            (
-                "best, direct, %",
-                Kind::Best,
-                DIRECT,
-                percent(numbers.best),
-                1,
-            ),
-            (
-                "SLR, controllers",
-                Kind::Slr,
-                THROUGH,
-                numbers.slr_through,
-                3,
-            ),
-            (
-                "speedup, controllers",
-                Kind::Speedup,
-                THROUGH,
-                numbers.speedup_through,
-                2,
-            ),
-            (
-                "best, controllers, %",
-                Kind::Best,
-                THROUGH,
-                percent(numbers.best_through),
-                1,
-            ),
+        let best = |what, columns, counts| Means {
+            what,
+            kind: Kind::Best,
+            columns,
+            replication: percent(counts),
+            decimals: 1,
+        };
+        let [slr, speedup, slr_through, speedup_through] = numbers.means();
+        for Means {
+            what,
+            kind,
+            columns,
+            replication: published,
+            decimals,
+        } in [
+            slr,
+            speedup,
+            best("best, direct, %", DIRECT, numbers.best),
+            slr_through,
+            speedup_through,
+            best("best, controllers, %", THROUGH, numbers.best_through),
         ] {
             let here = columns.map(|column| {
                 let figure = Figure { kind, column };

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::claims::{Claim, claims};
 use crate::design::Design;
+use crate::families::{Spread, family, spreads};
 use crate::figures::{Figure, Kind};
 use crate::plot::{Chart, Curve};
 use crate::published::{GROUPS, Row, rows};
@@ -89,6 +90,13 @@ pub fn json(results: &Results) -> Json {
             })
         })
         .collect();
+    let is_of_trees = results.design().study == Study::Trees;
+    let spreads = if is_of_trees {
+        spreads(results)
+    } else {
+        Vec::new()
+    };
+    let spreads: Vec<Json> = spreads.iter().map(spread_json).collect();
     let Design {
         study,
         seed,
@@ -104,7 +112,20 @@ pub fn json(results: &Results) -> Json {
         "groups": groups,
         "figures": figures,
         "numbers": numbers,
+        "spreads": spreads,
         "claims": claims,
+    })
+}
+
+fn spread_json(spread: &Spread) -> Json {
+    json!({
+        "what": spread.what,
+        "replication": spread.replication,
+        "mean": spread.mean,
+        "deviation": spread.deviation,
+        "least": spread.range.0,
+        "most": spread.range.1,
+        "percent_of_variance_by_family": spread.of_family,
     })
 }
 
@@ -130,6 +151,10 @@ pub fn markdown(results: &Results, folder: &str) -> String {
     if !study.is_static() {
         text.push('\n');
         text += &policies_table(results);
+    }
+    if *study == Study::Trees {
+        text.push('\n');
+        text += &spreads_table(&spreads(results));
     }
     for (name, chart) in charts(results) {
         let _ = write!(text, "\n![{}]({folder}{name})\n", chart.title);
@@ -186,6 +211,34 @@ fn numbers_table(rows: &[Row]) -> String {
             list(&row.paper),
             list(&row.replication),
             here.join(", ")
+        );
+    }
+    text
+}
+
+/// The published means beside those of ten draws of the trees, and the sizes of graphs that the spread comes from.
+fn spreads_table(spreads: &[Spread]) -> String {
+    let families: Vec<String> = (0..4).map(family).collect();
+    let mut text = format!(
+        "| at {GROUPS} groups | replication | ten sets of trees | least, most | off | off, deviations | variance by activities of the graphs, %: {} |\n|---|--:|--:|--:|--:|--:|--:|\n",
+        families.join(", ")
+    );
+    for spread in spreads {
+        let number = |value: f64| format!("{value:.0$}", spread.decimals);
+        let (least, most) = spread.range;
+        let families = spread.of_family.map(|part| format!("{part:.0}"));
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} ± {} | {}, {} | {:+.1} % | {:+.1} | {} |",
+            spread.what,
+            number(spread.replication),
+            number(spread.mean),
+            number(spread.deviation),
+            number(least),
+            number(most),
+            100.0 * (spread.mean / spread.replication - 1.0),
+            -spread.distance(),
+            families.join(", ")
         );
     }
     text

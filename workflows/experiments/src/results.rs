@@ -7,6 +7,7 @@
 //! another experiment are never mixed in.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use thiserror::Error;
 
@@ -183,6 +184,17 @@ impl Results {
         groups: u32,
         figure: impl Fn(&[f64]) -> f64,
     ) -> Estimate {
+        self.estimate_of(setting, groups, 0..GRAPHS, figure)
+    }
+
+    /// The same over some of the fifteen graphs, by their places.
+    pub fn estimate_of(
+        &self,
+        setting: usize,
+        groups: u32,
+        graphs: Range<usize>,
+        figure: impl Fn(&[f64]) -> f64,
+    ) -> Estimate {
         let n_columns = self.design.study.columns().len();
         let Some(first) = self.design.first_unit(setting, groups) else {
             return Estimate::of(&[]);
@@ -191,8 +203,12 @@ impl Results {
         let of_point = units
             .skip(first as usize)
             .step_by(self.design.units_of_repetition() as usize);
+        let n_graphs = graphs.len() as f64;
         let means: Vec<f64> = of_point
-            .map(|values| values.chunks_exact(n_columns).map(&figure).sum::<f64>() / GRAPHS as f64)
+            .map(|values| {
+                let values = &values[graphs.start * n_columns..graphs.end * n_columns];
+                values.chunks_exact(n_columns).map(&figure).sum::<f64>() / n_graphs
+            })
             .collect();
         Estimate::of(&means)
     }
