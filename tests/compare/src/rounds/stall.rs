@@ -163,8 +163,7 @@ fn lone(setting: &Setting, beside: Beside, is_repeatable: bool) -> Result<f64> {
     } else {
         ""
     };
-    let short =
-        |name: &str| format!("    - {{ activity: {name}, run: [sleep, '0.3'], work: 300ms }}\n");
+    let short = |name: &str| format!("    - {{ activity: {name}, run: [sleep, '1'], work: 1s }}\n");
     let others = match beside {
         Beside::Nothing => String::new(),
         Beside::TwoShort => short("short1") + &short("short2"),
