@@ -276,8 +276,11 @@ fn containers_of_killed_programs_end_and_are_removed() {
     // In this order nobody starts another executor.
     run.signal(Signal::KILL);
     run.end();
-    for pid in [guardian, executor] {
-        kill_process(pid, Signal::KILL).unwrap();
+    // Stopped first, so that neither acts on the end of the other.
+    for signal in [Signal::STOP, Signal::KILL] {
+        for pid in [guardian, executor] {
+            kill_process(pid, signal).unwrap();
+        }
     }
     assert_ne!(host.containers().as_deref(), Some(""));
     let run = host.sandbox.start_with(("PATH", &host.path), &["resume"]);
