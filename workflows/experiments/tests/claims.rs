@@ -25,13 +25,11 @@ fn results(study: Study, repetitions: u32, groups: &[u32]) -> Results {
 
 #[test]
 fn no_claim_on_plans_is_broken() {
-    for study in [
-        Study::Static,
-        Study::Published,
-        Study::Bandwidth,
-        Study::Trees,
-    ] {
-        let claims = claims(&results(study, 8, &[2, 10, 25]));
+    for study in [Study::Static, Study::Bandwidth, Study::Trees] {
+        // Thirty settings are compared at ten groups alone.
+        let is_of_trees = study == Study::Trees;
+        let groups = if is_of_trees { &[10][..] } else { &[2, 10, 25] };
+        let claims = claims(&results(study, 8, groups));
         let broken: Vec<_> = claims.iter().filter(|claim| claim.is_broken()).collect();
         assert!(broken.is_empty(), "{broken:#?}");
         // So many repetitions are enough to see that some hold.

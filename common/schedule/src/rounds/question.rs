@@ -109,19 +109,19 @@ impl Question {
         let Some(restarts) = &self.restarts else {
             return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
         };
-        let overdue_before = self.overdue_makespan(setting, None, planner);
+        let overdue_before = makespan(setting, &self.progress, self.stoppable(), planner);
         let restarted = self.restarted(restarts);
         let share = 1.0 - restarts.gain_least;
+        let below = share * overdue_before;
         let movable = match restarts.alone {
             true => self.with_stopped(setting, &restarted, &[]),
             false => self.with_stopped(setting, &restarted, &self.movable),
         };
         let least = planner.least.makespan(setting, &restarted, &movable);
-        if least >= share * overdue_before {
+        if least >= below {
             // Stopping anything saves too little.
             return self.wide_or_narrow(setting, &self.progress, (before, most), planner);
         }
-        let below = share * overdue_before;
         let bounds = (overdue_before, Some(below));
         let restarting = match restarts.alone {
             true => self.plan(setting, &restarted, &[], overdue_before, planner),
@@ -133,7 +133,7 @@ impl Question {
         // How good it is to stop nothing has to be known only where stopping something saves enough beside
         // what is planned.
         let staying = self.wide_or_narrow(setting, &self.progress, (before, None), planner);
-        let staying_after = self.overdue_makespan(setting, Some(&staying), planner);
+        let staying_after = self.overdue_makespan(setting, &staying, planner);
         match less(restarting.after, share * staying_after) {
             true => restarting,
             false => staying,
@@ -235,28 +235,17 @@ impl Question {
         movable
     }
 
-    /// The makespan of new places, or of those that all tasks have, if overdue tasks run on for as
-    /// long as is believed.
-    fn overdue_makespan(
-        &self,
-        setting: &Setting,
-        answer: Option<&Answer>,
-        planner: &mut Planner,
-    ) -> f64 {
-        let Some(answer) = answer else {
-            return makespan(setting, &self.progress, self.stoppable(), planner);
-        };
+    /// The makespan of new places, if overdue tasks run on for as long as is believed.
+    fn overdue_makespan(&self, setting: &Setting, answer: &Answer, planner: &mut Planner) -> f64 {
         let mut progress = Progress::clone(&self.progress);
-        {
-            for (task, host, slot) in answer.moves(setting) {
-                let place = task as usize;
-                if progress.host[place] != host {
-                    progress.since[place] = progress.now;
-                }
-                (progress.host[place], progress.slot[place]) = (host, slot);
+        for (task, host, slot) in answer.moves(setting) {
+            let place = task as usize;
+            if progress.host[place] != host {
+                progress.since[place] = progress.now;
             }
-            progress.controllers.clone_from(&answer.controllers);
+            (progress.host[place], progress.slot[place]) = (host, slot);
         }
+        progress.controllers.clone_from(&answer.controllers);
         makespan(setting, &progress, self.stoppable(), planner)
     }
 

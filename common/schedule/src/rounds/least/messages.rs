@@ -30,7 +30,7 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// The least times with the ways that [`known`] has found.
+    /// The least times with the ways that [`Least::find_known`] has found.
     pub(super) fn new(
         setting: &'a Setting,
         progress: &'a Progress,
