@@ -88,9 +88,10 @@ impl Own {
         }
     }
 
-    /// Forgets what is kept: whoever has asked is told later, or at once by the error.
+    /// Forgets what is kept, and makes durable what stays: whoever has asked is told later, or at once by the error.
     pub(super) fn forget(&mut self, request: Box<ForgetRequest>) -> Result<(), Input> {
         self.gatherer.forget(&request);
+        self.write(shell::clock::mono());
         match self.give(Order::Forget(request)) {
             Ok(()) | Err(Order::Add(_)) => Ok(()),
             Err(Order::Forget(request)) => {

@@ -81,9 +81,12 @@ fn what_is_kept_is_known_after_a_restart_and_what_is_forgotten_is_not() {
     own.keep(&key("ana", "p"), &seen(4));
     own.keep(&key("bob", "p"), &seen(4));
     assert_eq!(forget(&mut own, &mut receiver), Ok(()));
-    // It is durable already: nothing that comes later is needed.
+    // It is durable already, and so is what stays: nothing that comes later is needed.
     let file = HistoryFile::new(directory.path().join(FILE));
-    assert!(!file.all().unwrap().knows("ana", "p"));
+    let now = file.all().unwrap();
+    assert!(!now.knows("ana", "p"));
+    let of_bob = now.of_owner("bob", None);
+    assert_eq!(of_bob[0].1.template().unwrap().n_completed(), 4);
     drop(own);
     let left = names(&[("ana", "q"), ("bob", "p")]);
     assert_eq!(known(directory.path()), left);
