@@ -17,7 +17,7 @@ const MACHINE_PATHS: &[&str] = &[
 const COMMON_COMMANDS: &[&str] = &["cd", "git clone", "rustup"];
 
 /// The command by which a reader runs xav from a clone.
-const XAV: &str = "cargo run --release --bin xav -- ";
+const XAV: &str = "cargo run --profile quick --bin xav -- ";
 
 /// The lines of all blocks between ```bash and ```, without prompts and comments.
 fn commands(markdown: &str) -> Vec<String> {
@@ -180,7 +180,7 @@ fn commands_of_samples_are_run_and_their_files_are_there() {
 fn a_command_that_nothing_runs_is_named() {
     let readme = "```bash\n# a comment\n$ cargo test --workspace   # all\ncargo sim --seeds 3\ncargo fly\n```\n\
                   cargo text\n```text\ncargo output\n```\n```bash\ncd x\n\
-                  cargo run --release --bin xav -- run a/b.yaml --input n=1\nxav run c.yaml\n\
+                  cargo run --profile quick --bin xav -- run a/b.yaml --input n=1\nxav run c.yaml\n\
                   xavantes-gm $(xav run b.yaml) n=1\n```\n";
     let commands = commands(readme);
     assert_eq!(commands.len(), 7);
