@@ -216,9 +216,11 @@ fn an_attempt_is_sent_again_as_it_was_recorded_whatever_its_variables_have_becom
     let said = |bench: &mut Bench| {
         let sent = bench.take_to_machines().into_iter();
         let to_first = sent.filter(|(resource, _)| *resource == FIRST);
-        let messages = to_first.flat_map(|(_, message)| match message {
-            ToActivity::Dispatch { attempts, .. } => attempts,
-            other => panic!("{other:?}"),
+        let messages = to_first.flat_map(|(_, message)| {
+            let ToActivity::Dispatch { attempts, .. } = message else {
+                panic!("{message:?}")
+            };
+            attempts
         });
         let words = messages.map(|message| (message.attempt, message.command));
         words.collect::<Vec<_>>()
