@@ -85,8 +85,9 @@ impl HistoryKeeper {
             // It was in memory alone.
             HistoryKeeper::Nowhere => inputs.push(Input::HistoryForgotten(request, Ok(()))),
             HistoryKeeper::Own(own) => {
-                if let Err(refused) = own.forget(request) {
-                    inputs.push(refused);
+                if let Err(request) = own.forget(request) {
+                    let why = "what is remembered is being written; ask again";
+                    inputs.push(Input::HistoryForgotten(request, Err(why.to_owned())));
                 }
             }
             HistoryKeeper::Shared(_) => {

@@ -88,16 +88,14 @@ impl Own {
         }
     }
 
-    /// Forgets what is kept, and makes durable what stays: whoever has asked is told later, or at once by the error.
-    pub(super) fn forget(&mut self, request: Box<ForgetRequest>) -> Result<(), Input> {
+    /// Forgets what is kept, and makes durable what stays: whoever has asked is told later. Gives the request back
+    /// where the thread has too much to do.
+    pub(super) fn forget(&mut self, request: Box<ForgetRequest>) -> Result<(), Box<ForgetRequest>> {
         self.gatherer.forget(&request);
         self.write(shell::clock::mono());
         match self.give(Order::Forget(request)) {
             Ok(()) | Err(Order::Add(_)) => Ok(()),
-            Err(Order::Forget(request)) => {
-                let why = "what is remembered is being written; ask again";
-                Err(Input::HistoryForgotten(request, Err(why.to_owned())))
-            }
+            Err(Order::Forget(request)) => Err(request),
         }
     }
 
