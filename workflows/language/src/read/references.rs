@@ -1,7 +1,7 @@
 //! What refers from one step to another: links, and the sources of files.
 
 use model::{
-    Expression, Link, NodeId, NodeKind, OutputSource, Pick, PickCase, Source, Staged, Type,
+    Expression, Link, Node, NodeId, NodeKind, OutputSource, Pick, PickCase, Source, Staged, Type,
 };
 
 use super::for_each::{Bodies, for_each};
@@ -392,11 +392,28 @@ impl Reader<'_, '_> {
         if !self.lost.has(name) {
             let nodes = self.draft.nodes.iter();
             let hint = self.meant(name, nodes.map(|node| node.name.as_str()));
+            let hint = hint.or_else(|| {
+                let owner = self.owner_of_output(name)?;
+                Some(format!("the output of `{owner}` is `{owner}.{name}`"))
+            });
             let message = format!("no activity is called `{}`", shorten(name));
             let place = self.tree.span(at);
             self.add(Diagnostic::error(place, message).hint_if(hint));
         }
         None
+    }
+
+    /// The first activity that has an output of this name.
+    fn owner_of_output(&self, name: &str) -> Option<&str> {
+        let has_it = |node: &&Node| {
+            let NodeKind::Activity(declared) = &node.kind else {
+                return false;
+            };
+            let mut outputs = declared.outputs.iter();
+            outputs.any(|produced| produced.name == name)
+        };
+        let owner = self.draft.nodes.iter().find(has_it);
+        owner.map(|node| node.name.as_str())
     }
 
     fn links(&mut self, controller: NodeId, at: Id) {

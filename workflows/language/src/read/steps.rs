@@ -124,6 +124,10 @@ impl<'t> Reader<'t, '_> {
                 ("if", other) | (other, "if") => {
                     format!("the `{other}` goes below `then:` of the step with `if:`")
                 }
+                (own @ ("for-each" | "while" | "repeat-until"), other)
+                | (other, own @ ("for-each" | "while" | "repeat-until")) => {
+                    format!("the `{other}` goes below `do:` of the step with `{own}:`")
+                }
                 _ => "write another step, `- ` before it".to_owned(),
             };
             self.hint(key, message, hint);

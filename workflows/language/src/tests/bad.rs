@@ -43,6 +43,30 @@ error: unknown key `inputz`
 }
 
 #[test]
+fn a_body_beside_its_loop_is_led_below_it_and_the_name_of_an_output_to_its_activity() {
+    let text = "\
+xavantes: 1
+name: p
+outputs: { report: report.txt }
+body:
+  sequence:
+    - for-each: { item: x, in: [1] }
+      activity: a
+      run: [a]
+    - activity: b
+      run: [b]
+      while: ${ true }
+    - { activity: sum, run: [c], outputs: { report: r.txt } }
+";
+    let expected = [
+        "3:20: no activity is called `report` (the output of `sum` is `sum.report`)",
+        "7:7: `activity` beside `for-each`: a step does one thing (the `activity` goes below `do:` of the step with `for-each:`)",
+        "11:7: `while` beside `activity`: a step does one thing (the `activity` goes below `do:` of the step with `while:`)",
+    ];
+    assert_eq!(lines(&refused(text)), expected);
+}
+
+#[test]
 fn a_cycle_and_a_warning_look_like_this() {
     let text = "\
 xavantes: 1
