@@ -191,7 +191,7 @@ impl ForgetRequest {
     }
 }
 
-/// What was seen of an activity or a controller.
+/// An observation of an activity or a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
     /// Its name.

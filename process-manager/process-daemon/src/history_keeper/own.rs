@@ -31,7 +31,7 @@ const COMPACTED_AT_WORK_FROM: u64 = 8 << 20;
 /// Orders that wait for the thread: it may be compacting, which takes some tens of milliseconds.
 const ORDERS_MAX: usize = 64;
 
-/// What the thread is to do.
+/// Orders to the thread.
 enum Order {
     Add(Batch),
     Forget(Box<ForgetRequest>),

@@ -77,7 +77,7 @@ fn what_is_kept_is_known_after_a_restart_and_what_is_forgotten_is_not() {
         .map(|(_, record)| record.template().unwrap().n_completed());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 3, 3]);
     let (mut own, _, mut receiver) = open(directory.path());
-    // What waits to be written is forgotten as well.
+    // Attempts that wait to be written are forgotten as well.
     own.keep(&key("ana", "p"), &seen(4));
     own.keep(&key("bob", "p"), &seen(4));
     assert_eq!(forget(&mut own, &mut receiver), Ok(()));
