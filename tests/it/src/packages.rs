@@ -65,6 +65,17 @@ fn packaged(kind: &str, to: &Path) -> PathBuf {
     made.unwrap().path()
 }
 
+/// Checks that each program of a system runs and says who it is.
+#[track_caller]
+fn programs_run(system: &Path) {
+    for name in ["xav", "xavantes-gm", "xavantes-pm", "xavantes-am"] {
+        let path = system.join("usr/bin").join(name);
+        let said = done(Command::new(&path).arg("--version")).stdout;
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.starts_with(name), "{said}");
+    }
+}
+
 #[test]
 fn an_archive_has_programs_that_run_and_belongs_to_root() {
     if !is_there("tar") {
@@ -91,12 +102,7 @@ fn an_archive_has_programs_that_run_and_belongs_to_root() {
             .arg("-C")
             .arg(&system),
     );
-    for name in ["xav", "xavantes-gm", "xavantes-pm", "xavantes-am"] {
-        let path = system.join("usr/bin").join(name);
-        let said = done(Command::new(&path).arg("--version")).stdout;
-        let said = String::from_utf8(said).unwrap();
-        assert!(said.starts_with(name), "{said}");
-    }
+    programs_run(&system);
     for file in [
         "usr/lib/systemd/system/xavantes-pm.service",
         "usr/lib/sysusers.d/xavantes.conf",
@@ -130,12 +136,7 @@ fn a_package_is_installed_and_purged_and_leaves_nothing_but_state() {
         dpkg
     };
     done(dpkg().arg("--install").arg(&package));
-    for name in ["xav", "xavantes-gm", "xavantes-pm", "xavantes-am"] {
-        let path = system.join("usr/bin").join(name);
-        let said = done(Command::new(&path).arg("--version")).stdout;
-        let said = String::from_utf8(said).unwrap();
-        assert!(said.starts_with(name), "{said}");
-    }
+    programs_run(&system);
     for file in [
         "usr/lib/systemd/system/xavantes-am.service",
         "usr/share/bash-completion/completions/xav",

@@ -7,7 +7,7 @@ use model::{Mono, Span};
 use process_core::ForgetRequest;
 
 /// The time for which attempts wait.
-pub(super) const GATHER: Span = Span::from_millis(100);
+const GATHER: Span = Span::from_millis(100);
 
 /// Attempts written at once: some 50 KB.
 const GATHERED_MAX: usize = 1_024;
@@ -39,22 +39,38 @@ impl Gatherer {
         self.is_full()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.n_items >= GATHERED_MAX || self.names_bytes >= NAMES_BYTES_MAX
     }
 
-    /// The time at which it is to be written.
+    /// The time at which what waits is to be written.
     pub(super) fn due(&self) -> Option<Mono> {
         self.due
     }
 
-    /// Lets what waits be written at another time.
-    pub(super) fn wait_until(&mut self, due: Mono) {
-        self.due = (!self.batches.is_empty()).then_some(due);
+    /// Writes what is due.
+    pub(super) fn wake(&mut self, now: Mono, write: impl FnMut(Batch) -> Result<(), Batch>) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.write(now, write);
+        }
     }
 
-    /// Takes a batch to be written.
-    pub(super) fn take(&mut self) -> Option<Batch> {
+    /// Writes all that waits. A batch that is given back waits for another time, and those after it too. It is let
+    /// go where too much waits for that.
+    pub(super) fn write(&mut self, now: Mono, mut write: impl FnMut(Batch) -> Result<(), Batch>) {
+        let is_full = self.is_full();
+        while let Some(batch) = self.take() {
+            if let Err(batch) = write(batch)
+                && !is_full
+            {
+                self.put_back(batch);
+                self.due = Some(now + GATHER);
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<Batch> {
         self.due = None;
         let (_, batch) = self.batches.pop_first()?;
         self.n_items -= batch.len();
@@ -64,8 +80,7 @@ impl Gatherer {
         Some(batch)
     }
 
-    /// Puts back a batch that could not be written.
-    pub(super) fn put_back(&mut self, batch: Batch) {
+    fn put_back(&mut self, batch: Batch) {
         self.n_items += batch.len();
         let names = (batch.owner.clone(), batch.definition.clone());
         self.batches.insert(names, batch);
@@ -130,6 +145,33 @@ mod tests {
         assert!(!gatherer.is_full());
         gatherer.put_back(batch);
         assert!(gatherer.is_full());
+    }
+
+    #[test]
+    fn what_cannot_be_written_now_waits_again_and_is_let_go_where_too_much_waits() {
+        let mut gatherer = Gatherer::default();
+        for definition in ["p", "q", "r"] {
+            add(&mut gatherer, "ana", definition, Mono(0));
+        }
+        let at = |millis| Mono(0) + Span::from_millis(millis);
+        let mut written = Vec::new();
+        let mut only_p = |batch: Batch| match &*batch.definition {
+            "p" => {
+                written.push(batch.definition);
+                Ok(())
+            }
+            _ => Err(batch),
+        };
+        gatherer.wake(at(99), &mut only_p);
+        assert_eq!((gatherer.n_items, gatherer.due()), (3, Some(at(100))));
+        gatherer.wake(at(100), &mut only_p);
+        assert_eq!((gatherer.n_items, gatherer.due()), (2, Some(at(200))));
+        for _ in 0..GATHERED_MAX {
+            add(&mut gatherer, "ana", "p", at(150));
+        }
+        gatherer.write(at(150), &mut only_p);
+        assert_eq!((gatherer.n_items, gatherer.due()), (0, None));
+        assert_eq!(written, ["p", "p"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use model::Mono;
 use process_core::{ForgetRequest, Input};
 use shell::Inbox;
 
-use super::gatherer::{GATHER, Gatherer};
+use super::gatherer::Gatherer;
 use crate::history_file::{COMPACTED_FROM, HistoryFile};
 
 /// The file, in the directory of the manager.
@@ -93,7 +93,7 @@ impl Own {
     pub(super) fn forget(&mut self, request: Box<ForgetRequest>) -> Result<(), Box<ForgetRequest>> {
         self.gatherer.forget(&request);
         self.write(shell::clock::mono());
-        match self.give(Order::Forget(request)) {
+        match give(self.orders.as_ref(), Order::Forget(request)) {
             Ok(()) | Err(Order::Add(_)) => Ok(()),
             Err(Order::Forget(request)) => Err(request),
         }
@@ -104,34 +104,32 @@ impl Own {
     }
 
     pub(super) fn wake(&mut self, now: Mono) {
-        if self.gatherer.due().is_some_and(|due| due <= now) {
-            self.write(now);
-        }
+        let orders = self.orders.as_ref();
+        self.gatherer.wake(now, |batch| add(orders, batch));
     }
 
     fn write(&mut self, now: Mono) {
-        let is_full = self.gatherer.is_full();
-        while let Some(batch) = self.gatherer.take() {
-            if let Err(Order::Add(batch)) = self.give(Order::Add(batch)) {
-                // The thread has enough to do. What is too much for that is let go.
-                if !is_full {
-                    self.gatherer.put_back(batch);
-                    self.gatherer.wait_until(now + GATHER);
-                }
-                return;
-            }
-        }
+        let orders = self.orders.as_ref();
+        self.gatherer.write(now, |batch| add(orders, batch));
     }
+}
 
-    /// Gives the thread an order, or gives it back.
-    fn give(&self, order: Order) -> Result<(), Order> {
-        let Some(orders) = &self.orders else {
-            return Err(order);
-        };
-        orders.try_send(order).map_err(|error| match error {
-            TrySendError::Full(order) | TrySendError::Disconnected(order) => order,
-        })
+/// Orders a batch to be added, or gives it back: the thread has enough to do.
+fn add(orders: Option<&SyncSender<Order>>, batch: Batch) -> Result<(), Batch> {
+    match give(orders, Order::Add(batch)) {
+        Ok(()) | Err(Order::Forget(_)) => Ok(()),
+        Err(Order::Add(batch)) => Err(batch),
     }
+}
+
+/// Gives the thread an order, or gives it back.
+fn give(orders: Option<&SyncSender<Order>>, order: Order) -> Result<(), Order> {
+    let Some(orders) = orders else {
+        return Err(order);
+    };
+    orders.try_send(order).map_err(|error| match error {
+        TrySendError::Full(order) | TrySendError::Disconnected(order) => order,
+    })
 }
 
 impl Drop for Own {

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use history::{Key, Observed, Record, Seen, Store};
+use history::{Batch, Key, Observed, Record, Seen, Store};
 use model::{Mono, Work};
 
-use super::gatherer::{GATHER, Gatherer};
+use super::gatherer::Gatherer;
 use crate::history_file::HistoryFile;
 
 /// What a run adds to the file of its user.
@@ -66,27 +66,24 @@ impl Shared {
     }
 
     pub(super) fn wake(&mut self, now: Mono) {
-        if self.gatherer.due().is_some_and(|due| due <= now) {
-            self.write(now);
-        }
+        let file = &self.file;
+        self.gatherer.wake(now, |batch| add(file, batch));
     }
 
     fn write(&mut self, now: Mono) {
-        let is_full = self.gatherer.is_full();
-        while let Some(batch) = self.gatherer.take() {
-            match self.file.add(&batch) {
-                Ok(true) => {}
-                // A compaction goes on, which takes a moment. What is too much for that is let go.
-                Ok(false) if !is_full => {
-                    self.gatherer.put_back(batch);
-                    self.gatherer.wait_until(now + GATHER);
-                    return;
-                }
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "works of activities are not remembered");
-                }
-            }
+        let file = &self.file;
+        self.gatherer.write(now, |batch| add(file, batch));
+    }
+}
+
+/// Adds a batch, or gives it back: a compaction goes on, which takes a moment.
+fn add(file: &HistoryFile, batch: Batch) -> Result<(), Batch> {
+    match file.add(&batch) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(batch),
+        Err(error) => {
+            tracing::warn!(%error, "works of activities are not remembered");
+            Ok(())
         }
     }
 }
