@@ -8,6 +8,7 @@
 mod bars;
 mod competitor;
 mod link;
+mod machines;
 mod managers;
 mod played;
 mod prediction;

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::Setting;
 use super::bars::{Bar, Bars};
+use super::machines::on_two_cores;
 use super::trial::{Running, Trial, n_run_again, on_grid};
 use super::work::{MONTAGE, burns, data, fork_join, loops_a_second, millis, written};
-use crate::grid::world::{Grid, Machine, on_core};
+use crate::grid::world::on_core;
 
 /// CPU time of all activities of a process, in seconds.
 const CPU_TOTAL: f64 = 60.0;
@@ -18,7 +19,7 @@ const CPU_TOTAL: f64 = 60.0;
 const FORKS: usize = 200;
 /// Busy loops that get on a core: a command gets a third of it then.
 const LOOPS: usize = 2;
-/// The part of the planned length after which they come.
+/// The part of the length without them after which they come.
 const COMES: f64 = 0.3;
 /// The seconds for which they come, and go.
 const EACH: f64 = 5.0;
@@ -82,7 +83,8 @@ pub(super) fn lasting(setting: &Setting, bars: &mut Bars) -> Result<()> {
                 let side = usize::from(policy == "xavantes");
                 let alone = run(setting, &work, policy, Others::None)?.0;
                 quietly[side] = alone.makespan;
-                let comes = COMES * alone.planned;
+                // The first plan of a process whose `for-each` counts its items later is not that of the whole.
+                let comes = COMES * alone.makespan;
                 let (trial, status) = run(setting, &work, policy, Others::Stay(comes))?;
                 beside[side] = trial.makespan;
                 if side == 1 {
@@ -182,13 +184,7 @@ fn works(setting: &Setting, dir: &Path, bars: &mut Bars) -> Result<Vec<Work>> {
 /// Runs a process in a grid of its own, with two machines of one slot on the first two cores.
 fn run(setting: &Setting, work: &Work, policy: &str, others: Others) -> Result<(Trial, Value)> {
     let dir = setting.fresh()?;
-    let machine = |core| Machine {
-        slots: 1,
-        core: Some(core),
-        settings: String::new(),
-    };
-    let machines = [machine(0), machine(1)];
-    let grid = Grid::of(&setting.programs, &dir.path().join("grid"), &machines, "")?;
+    let grid = on_two_cores(setting, dir.path())?;
     let command = on_grid(&grid, policy, &work.file, &work.options);
     let mut running = Running::start(command, dir.path())?;
     let most = LENGTHS_MOST * setting.seconds(CPU_TOTAL) / 2.0 + 60.0;

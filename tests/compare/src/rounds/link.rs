@@ -14,7 +14,7 @@ use crate::grid::world::{Grid, Machine};
 
 /// Machines of two slots. The files of the first one come over the link.
 const MACHINES: usize = 3;
-/// Rows of activities, each of which reads what two of the row before have made.
+/// Rows of activities, each of which reads what three of the row before have made: one of each machine.
 const ROWS: usize = 12;
 const WIDTH: usize = 6;
 /// Bytes of each file, and the seconds of each activity.
@@ -74,7 +74,7 @@ fn run(setting: &Setting, policy: &str) -> Result<f64> {
     Ok(running.end(most)?.makespan)
 }
 
-/// Rows of activities that each read the files of two of the row before.
+/// Rows of activities that each read the files of three of the row before.
 fn rows(seconds: f64) -> String {
     let mut text = "xavantes: 1\nname: rows\nbody:\n  parallel:\n".to_owned();
     let work = millis(seconds);
@@ -88,10 +88,11 @@ fn rows(seconds: f64) -> String {
             );
             if row > 0 {
                 let before = row - 1;
-                let next = (column + 1) % WIDTH;
+                let [second, third] = [1, 2].map(|n| (column + n * WIDTH / MACHINES) % WIDTH);
                 let _ = writeln!(
                     text,
-                    "      inputs: {{ own: a{before}x{column}.out, other: a{before}x{next}.out }}"
+                    "      inputs: {{ own: a{before}x{column}.out, second: a{before}x{second}.out, \
+                     third: a{before}x{third}.out }}"
                 );
             }
         }

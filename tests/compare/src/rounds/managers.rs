@@ -9,9 +9,9 @@ use wire::client::Phase;
 
 use super::Setting;
 use super::bars::{Bar, Bars};
+use super::machines::alike;
 use super::trial::{Moves, pause};
 use super::work::{millis, naps};
-use crate::grid::world::{Grid, Machine};
 use crate::many::client::{Client, flat};
 
 /// Machines of two slots: each process has a half of all.
@@ -77,12 +77,7 @@ pub(super) fn measure(setting: &Setting, bars: &mut Bars) -> Result<()> {
 
 fn run(setting: &Setting, managed: Managed) -> Result<Both> {
     let dir = setting.fresh()?;
-    let machine = Machine {
-        slots: SLOTS,
-        ..Machine::default()
-    };
-    let machines = vec![machine; MACHINES];
-    let grid = Grid::of(&setting.programs, &dir.path().join("grid"), &machines, "")?;
+    let grid = alike(setting, dir.path(), (MACHINES, SLOTS))?;
     let (_other, other) = grid.add_process_manager("pm2")?;
     let sockets = match managed {
         Managed::ByOne => [grid.socket(), grid.socket()],

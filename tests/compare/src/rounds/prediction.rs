@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::Setting;
 use super::bars::{Bar, Bars};
+use super::machines::on_two_cores;
 use super::trial::{Running, on_grid};
 use super::work::{RECORDED, data, millis};
-use crate::grid::world::{Grid, Machine};
+use crate::grid::world::Grid;
 
 /// CPU time of all activities of a recorded workflow, in seconds.
 const CPU_TOTAL: f64 = 20.0;
@@ -40,13 +41,7 @@ pub(super) fn measure(setting: &Setting, bars: &mut Bars) -> Result<()> {
                 setting.n_pairs
             ));
             let dir = setting.fresh()?;
-            let machine = |core| Machine {
-                slots: 1,
-                core: Some(core),
-                settings: String::new(),
-            };
-            let machines = [machine(0), machine(1)];
-            let grid = Grid::of(&setting.programs, &dir.path().join("grid"), &machines, "")?;
+            let grid = on_two_cores(setting, dir.path())?;
             for errors in &mut errors {
                 let running =
                     Running::start(on_grid(&grid, "xavantes", file, options), dir.path())?;

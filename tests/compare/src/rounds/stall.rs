@@ -1,18 +1,17 @@
 //! A command that stands still: twelve activities on two machines, and lone ones.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
 
 use super::Setting;
 use super::bars::{Bar, Bars};
+use super::machines::alike;
 use super::trial::{Running, on_grid};
 use super::work::{millis, side_by_side, written};
-use crate::grid::world::{Grid, Machine, until};
+use crate::grid::world::{Grid, until};
 
 /// Activities of a second, on two machines of one slot.
 const N: usize = 12;
@@ -22,10 +21,8 @@ const STANDS: f64 = 14.0;
 const LONE: f64 = 10.0;
 /// The lengths of a lone activity after which it is given up that another attempt ends.
 const LONE_MOST: f64 = 4.0;
-/// Seconds between two looks at metrics.
+/// Seconds between two questions why it runs.
 const LOOK: f64 = 0.05;
-/// The longest wait for metrics.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// The part by which an activity has to be late, as docs/rounds.md says.
 const THRESHOLD: f64 = 0.1;
 
@@ -60,7 +57,12 @@ pub(super) fn measure(setting: &Setting, bars: &mut Bars) -> Result<()> {
             Beside::TwoShort => "a long activity beside two short ones stands still",
         };
         let most = Bar::AtMost(THRESHOLD * setting.seconds(LONE) + 1.0);
-        bars.add(format!("{name}: s late when it is judged"), judged, 2, most);
+        bars.add(
+            format!("{name}: s late when `xav why` says so"),
+            judged,
+            2,
+            most,
+        );
         // Twice as long as expected before another attempt begins, and that one's time.
         let most = Bar::AtMost(3.5 * setting.seconds(LONE) + 2.0);
         bars.add(
@@ -112,23 +114,10 @@ impl Drop for Stopped {
     }
 }
 
-fn grid(setting: &Setting, dir: &Path, of_pm: &str) -> Result<Grid> {
-    let machine = Machine {
-        slots: 1,
-        ..Machine::default()
-    };
-    Grid::of(
-        &setting.programs,
-        &dir.join("grid"),
-        &[machine.clone(), machine],
-        of_pm,
-    )
-}
-
 /// The seconds of twelve activities of which the first one stands still.
 fn of_twelve(setting: &Setting, policy: &str, is_repeatable: bool) -> Result<f64> {
     let dir = setting.fresh()?;
-    let grid = grid(setting, dir.path(), "")?;
+    let grid = alike(setting, dir.path(), (2, 1))?;
     let pids = dir.path().join("pids");
     let second = setting.seconds(1.0);
     let command = format!("echo $$ >> {}; exec sleep {second:.3}", pids.display());
@@ -146,16 +135,10 @@ fn of_twelve(setting: &Setting, policy: &str, is_repeatable: bool) -> Result<f64
     Ok(running.end(setting.seconds(60.0) + 30.0)?.makespan)
 }
 
-/// A long activity that stands still for ever. How late it is when its machine is judged; of
-/// one that is repeatable, the seconds until another attempt has ended. Infinite where that did not happen.
+/// A long activity that stands still for ever. How late it is when users are told that; of one that is repeatable, the seconds until another attempt has ended. Infinite where that did not happen.
 fn lone(setting: &Setting, beside: Beside, is_repeatable: bool) -> Result<f64> {
     let dir = setting.fresh()?;
-    let metrics = free_port()?;
-    let grid = grid(
-        setting,
-        dir.path(),
-        &format!("metrics = \"127.0.0.1:{metrics}\"\n"),
-    )?;
+    let grid = alike(setting, dir.path(), (2, 1))?;
     let pids = dir.path().join("pids");
     let long = setting.seconds(LONE);
     let repeatable = if is_repeatable {
@@ -191,18 +174,14 @@ body:
     let began = running.elapsed();
     running.wait_for(began + long / 3.0)?;
     let _stopped = Stopped::first_of(&pids)?;
-    let mut before = n_judged(metrics)?;
     let most = began + LONE_MOST * long + 10.0;
     loop {
         if running.has_ended()? {
             let took = running.end(most)?.makespan;
             return Ok(if is_repeatable { took } else { f64::INFINITY });
         }
-        let (late, n) = (running.elapsed() - began - long, n_judged(metrics)?);
-        if late < 0.0 {
-            // Others are looked at as well, and nobody knows yet that it is late.
-            before = n;
-        } else if !is_repeatable && n > before {
+        let late = running.elapsed() - began - long;
+        if late > 0.0 && !is_repeatable && is_told_late(&grid, "long")? {
             return Ok(late);
         }
         if running.elapsed() > most {
@@ -212,22 +191,15 @@ body:
     }
 }
 
-/// The looks at machines that a process manager has taken, by its metrics.
-fn n_judged(port: u16) -> Result<f64> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).context("no metrics are served")?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut told = String::new();
-    stream.read_to_string(&mut told)?;
-    let line = told
-        .lines()
-        .find_map(|line| line.strip_prefix("xavantes_machine_judgements_total"));
-    let value = line.and_then(|line| line.split_whitespace().last()?.parse().ok());
-    value.context("its metrics do not tell of judgements")
-}
-
-/// A port that nobody has at the moment.
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    Ok(listener.local_addr()?.port())
+/// True if `xav why` says of an activity of the newest process that it is late.
+fn is_told_late(grid: &Grid, activity: &str) -> Result<bool> {
+    let list: Value = serde_json::from_str(&grid.xav(&["list", "--json"])?)?;
+    let id = list[0]["process"].as_str();
+    let id = id.context("the list has no process")?;
+    let why: Value = serde_json::from_str(&grid.xav(&["why", id, activity, "--json"])?)?;
+    let reasons = why["reasons"].as_array();
+    Ok(reasons
+        .into_iter()
+        .flatten()
+        .any(|one| one["reason"] == "late"))
 }
