@@ -35,7 +35,9 @@ pub use values::{
     ActivityValues, Rendered, TOLD_ACTIVITY_BYTES_MAX, TOLD_BYTES_MAX, TOLD_LISTED_MAX, ToldInput,
     VALUES_ACTIVITIES_MAX, ValuesPage, ValuesWanted,
 };
-pub use why::{Change, EachRun, LaterRound, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why};
+pub use why::{
+    Change, EachRun, Lateness, LaterRound, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why,
+};
 
 /// A client's request. It has a number in its envelope, which the answer repeats.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]

@@ -13,6 +13,7 @@ mod claims;
 mod growth;
 mod holdings;
 mod inquiry;
+mod late;
 mod limit;
 mod memory;
 mod moving;

@@ -7,8 +7,8 @@ mod whole;
 use model::{ActivityId, Definition, NodeId, Wall};
 use serde_json::{Value as Json, json};
 use wire::client::{
-    ActivityPhase, Answer, Change, EachRun, Phase, RaceCause, Raced, Reason, Recall, Request,
-    Status, Why as Answered,
+    ActivityPhase, Answer, Change, EachRun, Lateness, Phase, RaceCause, Raced, Reason, Recall,
+    Request, Status, Why as Answered,
 };
 
 use crate::arguments::Why;
@@ -225,6 +225,7 @@ impl Explanation<'_> {
             }
             Reason::Race { cause, attempts } => self.race(*cause, attempts),
             Reason::Round(round) => self.round(round),
+            Reason::Late(late) => self.late(why.activity, late),
             Reason::EachRun(why) => format!("each `xav run` runs it: {}", each_run(why)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
@@ -278,6 +279,20 @@ impl Explanation<'_> {
             "{} attempts {is} at the same time, since {why}: {}",
             attempts.len(),
             told.join("; ")
+        )
+    }
+
+    /// How late a running attempt is, and what is not done about it.
+    fn late(&self, activity: ActivityId, late: &Lateness) -> String {
+        let machine = json::machine_of(self.status)(late.resource);
+        let declared = self.definition.activity_as_written(activity);
+        let second = match declared.is_some_and(|declared| declared.repeatable) {
+            true => "",
+            false => "; it is not `repeatable`, so no second attempt is started elsewhere",
+        };
+        format!(
+            "it has run for {} on {machine}, where {} were expected{second}",
+            late.elapsed, late.expected
         )
     }
 
@@ -459,6 +474,12 @@ impl Explanation<'_> {
                 "memory_bytes": memory.map(|memory| memory.0),
             }),
             Reason::Round(round) => self.round_document(round),
+            Reason::Late(late) => json!({
+                "reason": "late",
+                "resource": json::machine_of(self.status)(late.resource),
+                "elapsed_seconds": late.elapsed.seconds(),
+                "expected_seconds": late.expected.seconds(),
+            }),
             Reason::EachRun(why) => {
                 let (cause, named) = match why {
                     EachRun::Said => ("said", None),

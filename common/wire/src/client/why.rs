@@ -1,7 +1,7 @@
 //! Why an activity is where it is.
 
 use minicbor::{Decode, Encode};
-use model::{ActivityId, AttemptId, Bytes, Fault, NodeId, ResourceId, Wall};
+use model::{ActivityId, AttemptId, Bytes, Fault, NodeId, ResourceId, Span, Wall};
 
 use super::{ActivityPhase, Phase};
 
@@ -161,6 +161,23 @@ pub enum Reason {
     /// It is held back for a later round of its machine, of a process that has rounds.
     #[n(17)]
     Round(#[n(0)] Box<LaterRound>),
+    /// It runs longer than expected.
+    #[n(18)]
+    Late(#[n(0)] Lateness),
+}
+
+/// A running attempt that takes longer than expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Lateness {
+    /// The machine where it runs.
+    #[n(0)]
+    pub resource: ResourceId,
+    /// The time for which it has run.
+    #[n(1)]
+    pub elapsed: Span,
+    /// The time that it was expected to run for there.
+    #[n(2)]
+    pub expected: Span,
 }
 
 /// The round that a machine is in, for an activity that is held back there for a later one.

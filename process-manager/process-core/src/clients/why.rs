@@ -4,7 +4,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use expression::Programs;
-use model::{ActivityId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId};
+use model::{
+    ActivityId, AttemptId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId,
+};
 use wire::client::{self, Answer, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why};
 
 use super::Shown;
@@ -92,6 +94,20 @@ pub(super) fn answer_why(
                 *memory = there.min(*memory);
             }
         }
+    }
+    if let Answer::Why(told) = &mut answer
+        && known.activity(activity).phase == ActivityPhase::Sent
+        && let Some((began, _)) = command_of(shown.attempts.running(id), known, activity)
+    {
+        let number = known.activity(activity).number;
+        let attempt = AttemptId {
+            process: id,
+            activity,
+            number,
+        };
+        let late = market.lateness(step, known, attempt, began);
+        told.reasons.splice(0..0, late.map(Reason::Late));
+        told.reasons.truncate(REASONS_MAX);
     }
     if let Answer::Why(why) = &mut answer
         && let Some(hindrance) = files.hindrance(step, machines, known, activity)

@@ -240,8 +240,7 @@ impl Market {
             let has_rounds = self.sizing(known).is_some();
             let course = self.rounds.courses.entry(id).or_default();
             let expected = nominal / course.factor(resource);
-            let late = Span::from_seconds_up(THRESHOLD * expected).max(limits::LATE_LEAST);
-            let due = step.now.mono + Span::from_seconds_up(expected) + late;
+            let due = step.now.mono + overdue_after(expected);
             let running = Running {
                 resource,
                 since: step.now.mono,
@@ -549,6 +548,25 @@ impl Market {
         })
     }
 
+    /// The seconds that an attempt was expected to take on its machine when it began; none where nobody has
+    /// estimated it.
+    pub(super) fn expected_seconds(
+        &self,
+        step: &Step<'_>,
+        known: &Process,
+        attempt: AttemptId,
+        resource: ResourceId,
+    ) -> Option<f64> {
+        let id = known.id();
+        let course = self.rounds.courses.get(&id);
+        let key = (attempt.activity, attempt.number);
+        if let Some(running) = course.and_then(|course| course.running.get(&key)) {
+            return Some(running.expected);
+        }
+        let nominal = self.nominal(known, step.history, attempt.activity, resource)?;
+        Some(nominal / self.factor(id, resource))
+    }
+
     /// The seconds that so much work is expected to take on a machine, as a process has seen it.
     pub(super) fn seconds_at(&self, id: ProcessId, work: f64, resource: ResourceId) -> Option<f64> {
         let power = self.power_for(id, resource)? * self.factor(id, resource);
@@ -603,4 +621,10 @@ impl Market {
         let may_move = || self.rules.of(known) != Policy::Static;
         is_running && has_several_machines(known) && may_move()
     }
+}
+
+/// The time after which an attempt is overdue that is expected to take so many seconds.
+pub(super) fn overdue_after(expected: f64) -> Span {
+    let late = Span::from_seconds_up(THRESHOLD * expected).max(limits::LATE_LEAST);
+    Span::from_seconds_up(expected) + late
 }

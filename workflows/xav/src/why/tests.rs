@@ -1,4 +1,4 @@
-use model::{AttemptId, Fault, FaultName, ProcessId, ResourceId};
+use model::{AttemptId, Fault, FaultName, ProcessId, ResourceId, Span};
 use wire::client::LaterRound;
 
 use super::*;
@@ -109,6 +109,20 @@ fn the_round_that_it_waits_for_is_told() {
     assert_eq!(
         round(Some(4), 1, 7, true),
         "host, after another plan, since round 2 of 4 took too long there; 7 come before it"
+    );
+}
+
+#[test]
+fn how_late_a_running_activity_is_and_what_is_not_done_about_it_is_told() {
+    let late = Reason::Late(Lateness {
+        resource: ResourceId::local(1),
+        elapsed: Span::from_secs(14),
+        expected: Span::from_secs(10),
+    });
+    assert_eq!(
+        explanation(vec![late], ActivityPhase::Running, None),
+        "merge runs\n  it has run for 14.0s on host, where 10.0s were expected; it is not \
+         `repeatable`, so no second attempt is started elsewhere\n"
     );
 }
 
