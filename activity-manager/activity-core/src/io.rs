@@ -143,6 +143,13 @@ pub enum Input {
         /// The outputs.
         copied: Copied,
     },
+    /// The answer to [`Effect::Probe`]: a machine has given the bytes. There is none if it has not.
+    Probed {
+        /// The process manager that asked.
+        to: u32,
+        /// The machine, and the time.
+        fetched: Fetched,
+    },
     /// The answer to [`Effect::Check`].
     Checked {
         /// The process manager that asked.
@@ -253,6 +260,14 @@ pub enum Effect {
         /// The number of the attempt that made them, where its process discards files that nobody needs
         /// any more.
         number: Option<u32>,
+    },
+    /// Fetch a few bytes that mean nothing from these machines, to learn how fast the ways to them are; each answered
+    /// by [`Input::Probed`].
+    Probe {
+        /// The process manager that asked.
+        to: u32,
+        /// The machines.
+        machines: Vec<Holder>,
     },
     /// Delete files, unless somebody else has them; each answered by [`Input::Discarded`]. What is used
     /// after this effect stays.

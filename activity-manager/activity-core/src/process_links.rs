@@ -3,7 +3,7 @@
 use machine::Context;
 use model::limits::STAGED_MAX;
 use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
-use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, Refusal, ToActivity};
+use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, PROBES_MAX, Refusal, ToActivity};
 
 use crate::attempt::{Attempt, AttemptState, dispatch_bytes, start_bytes};
 use crate::closed::Closed;
@@ -84,6 +84,10 @@ impl ActivityManager {
             }
             ToActivity::Check { copies, holders } => self.on_check(cx, from, copies, holders),
             ToActivity::Discard(discards) => self.on_discard(cx, from, discards),
+            ToActivity::Probe(mut machines) => {
+                machines.truncate(PROBES_MAX);
+                cx.effect(Effect::Probe { to: from, machines });
+            }
             ToActivity::Access { number, is_allowed } => {
                 self.on_access(cx, from, number, is_allowed);
             }

@@ -63,6 +63,7 @@ impl Machine for ActivityManager {
             } => self.on_lacking(now, attempt, inputs, workplace),
             Input::Collected { attempt, result } => self.on_collected(now, attempt, result),
             Input::Copied { to, copied } => self.on_copied(cx, to, copied),
+            Input::Probed { to, fetched } => self.on_probed(cx, to, fetched),
             Input::Checked { to, checked } => self.on_checked(cx, to, checked),
             Input::Discarded { to, made_by } => self.on_discarded(cx, to, made_by),
             Input::Access { number, access } => self.ask_access(cx, number, &access),

@@ -66,16 +66,16 @@ impl ActivityManager {
 
     /// A file of an attempt was fetched, which its process manager is told.
     pub(crate) fn on_fetched(&self, cx: &mut Context<'_, Self>, id: AttemptId, fetched: Fetched) {
-        let owner = self.attempts.get(id).map(|attempt| attempt.owner);
-        let is_attached = |owner: &u32| {
-            let link = self.process_managers.get(owner);
-            link.is_some_and(|link| link.is_attached)
-        };
-        if let Some(owner) = owner.filter(is_attached) {
-            cx.effect(Effect::ToProcess(
-                owner,
-                FromActivity::Fetched(vec![fetched]),
-            ));
+        if let Some(attempt) = self.attempts.get(id) {
+            self.on_probed(cx, attempt.owner, fetched);
+        }
+    }
+
+    /// A process manager is told how long a transfer took.
+    pub(crate) fn on_probed(&self, cx: &mut Context<'_, Self>, to: u32, fetched: Fetched) {
+        let link = self.process_managers.get(&to);
+        if link.is_some_and(|link| link.is_attached) {
+            cx.effect(Effect::ToProcess(to, FromActivity::Fetched(vec![fetched])));
         }
     }
 

@@ -136,6 +136,11 @@ impl EffectHandler<ActivityManager> for Handler {
                         });
                     }
                 }
+                Effect::Probe { to, machines } => {
+                    if let Some(fetchers) = &self.fetchers {
+                        fetchers.probe(to, &machines);
+                    }
+                }
                 Effect::Discard { to, discards } => {
                     let moment = self.intermediates.store().moment();
                     let wanted = discards.into_iter().map(|discard| ToDiscard {

@@ -25,6 +25,8 @@ use crate::workers::{AtWork, Unlaid, chain, lay, name_of, staged};
 const FETCHERS: usize = 4;
 /// Number of waiting copies. Further ones are requested again.
 const COPIES_WAITING_MAX: usize = 4_096;
+/// Probes that wait: they are asked for again when the next process is planned.
+const PROBES_WAITING_MAX: usize = 64;
 /// Copies that share a flush.
 const COPIES_TOGETHER: usize = 64;
 
@@ -51,6 +53,13 @@ pub(crate) struct ToCopy {
 
 /// A machine that has a file, and the way to it.
 type Peer = (ResourceId, Source);
+
+/// The work of the thread for which no attempt waits.
+enum Aside {
+    Copy(Vec<ToCopy>),
+    /// A process manager wants to know how fast the way to a machine is.
+    Probe(u32, Peer),
+}
 
 /// The sources of inputs, by the inputs' index.
 pub(crate) type Sources = Vec<(u32, Vec<Holder>)>;
@@ -94,6 +103,7 @@ struct Shared {
 struct State {
     waiting: VecDeque<Wanting>,
     copies: VecDeque<ToCopy>,
+    probes: VecDeque<(u32, Peer)>,
     /// Activities whose copies are waiting or being fetched: repeats are ignored.
     copying: BTreeSet<(ProcessId, ActivityId)>,
     /// Blobs that a thread is fetching: another one that needs the same blob waits.
@@ -135,12 +145,15 @@ impl Fetchers {
                 })?;
             fetchers.threads.push(thread);
         }
-        // One thread for all copies, so that no attempt waits for them.
+        // One thread for all copies and probes, so that no attempt waits for them.
         let shared = Arc::clone(&fetchers.shared);
         let copier = std::thread::Builder::new().name("copy".to_owned());
         let thread = copier.spawn(move || {
-            while let Some(wanted) = shared.take_copies() {
-                shared.copy(wanted);
+            while let Some(aside) = shared.take_aside() {
+                match aside {
+                    Aside::Copy(wanted) => shared.copy(wanted),
+                    Aside::Probe(to, peer) => shared.probe(to, &peer),
+                }
             }
         })?;
         fetchers.threads.push(thread);
@@ -154,6 +167,16 @@ impl Fetchers {
             state.copies.push_back(wanted);
             self.shared.changed.notify_all();
         }
+    }
+
+    /// Queues probes of machines; an answer follows for each that gives its bytes.
+    pub(crate) fn probe(&self, to: u32, machines: &[Holder]) {
+        let peers = self.shared.sources(machines);
+        let mut state = self.shared.lock();
+        let room = PROBES_WAITING_MAX.saturating_sub(state.probes.len());
+        let wanted = peers.into_iter().take(room).map(|peer| (to, peer));
+        state.probes.extend(wanted);
+        self.shared.changed.notify_all();
     }
 
     pub(crate) fn way(&self) -> ToFetch {
@@ -211,12 +234,32 @@ impl Shared {
         self.take_from(|state| state.waiting.pop_front())
     }
 
-    fn take_copies(&self) -> Option<Vec<ToCopy>> {
+    fn take_aside(&self) -> Option<Aside> {
         self.take_from(|state| {
+            if let Some((to, peer)) = state.probes.pop_front() {
+                return Some(Aside::Probe(to, peer));
+            }
             let n_taken = state.copies.len().min(COPIES_TOGETHER);
             let taken: Vec<ToCopy> = state.copies.drain(..n_taken).collect();
-            (!taken.is_empty()).then_some(taken)
+            (!taken.is_empty()).then_some(Aside::Copy(taken))
         })
+    }
+
+    /// Tells a process manager how long some bytes from a machine take.
+    fn probe(&self, to: u32, (from, source): &Peer) {
+        let bytes = TRANSFER_TOLD_LEAST;
+        match self.bulk.probe(source, bytes.0) {
+            Ok(took) => self.inbox.tell(Input::Probed {
+                to,
+                fetched: Fetched {
+                    from: *from,
+                    bytes,
+                    took,
+                },
+            }),
+            // The first file that crosses tells more.
+            Err(error) => tracing::debug!(%from, error = chain(&error), "a link was not measured"),
+        }
     }
 
     /// Waits for the next job; none at the end.

@@ -77,6 +77,7 @@ impl Counts {
                 | Effect::Copy { .. }
                 | Effect::Discard { .. }
                 | Effect::Check { .. }
+                | Effect::Probe { .. }
                 | Effect::Access { .. }
                 | Effect::Numbered(_)
                 | Effect::Unneeded(_)
@@ -212,6 +213,8 @@ fn show_transfers(figures: &mut Figures, counts: &BulkCounts) {
     let mut bytes = figures.counters("transfer_bytes_total", about);
     bytes.add(&[("direction", "asked")], counts.asked_bytes as f64);
     bytes.add(&[("direction", "served")], counts.served_bytes as f64);
+    let about = "Probes of links that were answered.";
+    figures.counter("probes_total", about, counts.n_probed);
     let about = "Requests for files that were refused.";
     figures.counter("transfers_refused_total", about, counts.n_refused);
     let about = "Pieces of files that had to wait for the rate limit.";

@@ -200,6 +200,9 @@ pub const BULK_STREAMS_MAX: u32 = 4;
 /// Bytes that are read from a disk or written to it in one call.
 pub const BULK_PIECE_BYTES: usize = 256 << 10;
 
+/// Bytes that go before a probe, so that it does not measure the slow start of its connection.
+pub const BULK_PROBE_WARMING_BYTES: u64 = 256 << 10;
+
 /// Bytes that a peer must move within [`BULK_SILENCE_MAX`]; otherwise the transfer ends.
 pub const BULK_PROGRESS_BYTES: usize = 64 << 10;
 

@@ -23,6 +23,8 @@ pub const COPIED_FILES_MAX: usize = 4_096;
 /// Maximum number of processes of one process manager for which one machine keeps copies: more than
 /// it has at a time. A message with so many stays below 200 KiB.
 pub const KEPT_MAX: usize = 16_384;
+/// Maximum number of machines that are probed by one message.
+pub const PROBES_MAX: usize = 4;
 /// Maximum number of machines named for one input: the next one is asked when one fails.
 pub const SOURCES_MAX: usize = 8;
 /// Bytes of a stream that may go into a variable.
@@ -128,6 +130,10 @@ pub enum ToActivity {
         #[n(0)]
         Vec<Discard>,
     ),
+    /// Fetch a few bytes that mean nothing from each of these machines, at most [`PROBES_MAX`]. Each that gives them
+    /// is told by `Fetched`. It may be lost, and is not repeated.
+    #[n(26)]
+    Probe(#[n(0)] Vec<Holder>),
     /// The answer to `Renew`: from here on the sender waits for the receiver's attempts.
     #[n(6)]
     Renewed {
@@ -454,7 +460,8 @@ pub enum FromActivity {
         #[n(1)]
         access: Access,
     },
-    /// Inputs of attempts of the receiver that came from other machines. It may be lost, and is not repeated.
+    /// Inputs of attempts of the receiver that came from other machines, and the answer to `Probe`. It may be lost,
+    /// and is not repeated.
     #[n(25)]
     Fetched(#[n(0)] Vec<Fetched>),
     /// Asks whether the receiver's attempts may go on. Sent periodically ([`crate::lease`]); it
@@ -506,7 +513,7 @@ pub struct Started {
     pub at: Wall,
 }
 
-/// A file of [`TRANSFER_TOLD_LEAST`] or more that was fetched, and was not asked for from a second machine.
+/// A file of [`TRANSFER_TOLD_LEAST`] or more that was fetched, and was not asked for from a second machine; or a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Fetched {
     /// The machine that gave it.

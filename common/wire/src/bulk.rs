@@ -15,6 +15,9 @@ pub const PROTOCOL: &[u8] = b"xavantes-bulk/1";
 /// Bytes of the longest frame of these connections: a hash and some numbers.
 pub const FRAME_BYTES_MAX: usize = 256;
 
+/// The most bytes that a probe may ask for.
+pub const PROBE_BYTES_MAX: u64 = 4 << 20;
+
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Request {
@@ -44,6 +47,14 @@ pub enum Request {
         /// The owner of the blob: a user may upload nothing else.
         #[n(2)]
         of: Option<Belongs>,
+    },
+    /// Send so many bytes that mean nothing, at most [`PROBE_BYTES_MAX`]: how long they take tells how fast the way
+    /// is. Answered by `Sending` or `Refused`.
+    #[n(2)]
+    Probe {
+        /// The number of bytes.
+        #[n(0)]
+        bytes: u64,
     },
 }
 

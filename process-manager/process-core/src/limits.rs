@@ -67,6 +67,10 @@ pub const STRAGGLES: f64 = 2.0;
 pub const STRAGGLES_LEAST: Span = Span::from_secs(1);
 /// ...but not after so many attempts: it may be its inputs that take so long.
 pub const STRAGGLED_MAX: u32 = 3;
+/// A machine whose links are unknown is asked to measure one this often at most, while processes are planned on it.
+pub const PROBE_EACH: Span = Span::from_secs(600);
+/// Machines that are asked at a time: a megabyte crosses the network for each.
+pub const PROBES_AT_ONCE: usize = 64;
 /// Second attempts of a process that are out at the same time: each costs as much as its activity, and where more
 /// take too long, it is their machine that is slow, and plans move what has not started.
 pub const RACES_MAX: usize = 8;

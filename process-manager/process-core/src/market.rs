@@ -21,6 +21,7 @@ mod overdue;
 mod owners;
 mod planning;
 mod portions;
+mod probes;
 mod queue;
 mod races;
 mod release;
@@ -58,6 +59,7 @@ use inquiry::Inquiry;
 use moving::Move;
 use overdue::Overdue;
 use owners::Owners;
+use probes::Probes;
 use queue::{Class, Queue, Turn};
 use replicas::has_replicas;
 use returns::Returns;
@@ -97,6 +99,7 @@ pub(crate) struct Market {
     rounds: Rounds,
     rules: Rules,
     ways: Ways,
+    probes: Probes,
     telling: Telling,
     overdue: Option<Overdue>,
     /// Slots to be given back before the end of their processes.

@@ -33,6 +33,7 @@ impl Parts {
                 return;
             }
             self.market.plan_next(step, &self.machines, &self.attempts);
+            self.files.send_probes(step, self.market.take_probes());
         }
     }
 

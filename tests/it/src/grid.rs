@@ -29,6 +29,7 @@ mod member;
 mod metrics;
 mod namespaces;
 mod private;
+mod probes;
 mod races;
 mod relay;
 mod replicas;

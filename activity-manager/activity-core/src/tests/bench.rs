@@ -396,6 +396,10 @@ fn line(effect: &Effect) -> String {
             let (activity, process) = (copied.activity, copied.process.0);
             format!("copy {activity} of {process} for {to} from {from:?}{pinned}")
         }
+        Effect::Probe { to, machines } => {
+            let from: Vec<&str> = machines.iter().map(|one| one.name.as_str()).collect();
+            format!("probe {from:?} for {to}")
+        }
         Effect::Discard { to, discards } => {
             let made_by = discards.iter().map(|one| one.made_by);
             let made_by: Vec<String> = made_by.map(|one| one.activity.to_string()).collect();

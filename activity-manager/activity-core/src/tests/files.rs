@@ -254,3 +254,27 @@ fn a_process_manager_is_told_how_long_files_took() {
     // Nobody waits for a file of an attempt that was taken back.
     assert_eq!(show(&bench.feed(Input::Fetched(id(7), fetched))), "");
 }
+
+#[test]
+fn links_are_measured_for_the_process_manager_that_asks() {
+    let mut bench = Bench::ready(1, 0);
+    let holders = (2..9).map(|number| holder(number, "h:2")).collect();
+    let asked = show(&bench.feed(from_pm(ToActivity::Probe(holders))));
+    assert_eq!(
+        asked.matches("am").count(),
+        wire::attempt::PROBES_MAX,
+        "{asked}"
+    );
+    let probed = Input::Probed {
+        to: 0,
+        fetched: wire::attempt::Fetched {
+            from: model::ResourceId::local(2),
+            bytes: model::Bytes(1 << 20),
+            took: model::Span::from_millis(9),
+        },
+    };
+    let told = show(&bench.feed(probed.clone()));
+    assert!(told.starts_with("pm0: "), "{told}");
+    bench.feed(Input::Down(crate::Peer::Process(0)));
+    assert_eq!(show(&bench.feed(probed)), "");
+}

@@ -110,6 +110,7 @@ impl World {
                 | Effect::ReadLog(..)
                 | Effect::Copy { .. }
                 | Effect::Check { .. }
+                | Effect::Probe { .. }
                 | Effect::Discard { .. }
                 | Effect::Access { .. } => {}
                 Effect::Stage { attempt, .. } => self.to_stage.push(attempt),

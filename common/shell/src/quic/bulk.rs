@@ -8,6 +8,7 @@
 mod ask;
 mod give;
 mod pace;
+mod probe;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use model::{Hash, Identity, Mono, Role};
+use model::{Hash, Identity, Mono, Role, Span};
 use quinn::{
     ClientConfig, Connection, Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime,
     TransportConfig, VarInt,
@@ -195,6 +196,8 @@ pub struct BulkCounts {
     pub n_served: u64,
     /// Bytes of those blobs.
     pub served_bytes: u64,
+    /// Probes that were answered.
+    pub n_probed: u64,
     /// Number of refused requests.
     pub n_refused: u64,
     /// Blobs that this program fetched or uploaded.
@@ -224,6 +227,7 @@ struct Shared {
     dialled: Mutex<ask::Dialled>,
     n_served: AtomicU64,
     served_bytes: AtomicU64,
+    n_probed: AtomicU64,
     n_refused: AtomicU64,
     n_asked: AtomicU64,
     asked_bytes: AtomicU64,
@@ -286,6 +290,7 @@ impl Bulk {
             dialled: Mutex::default(),
             n_served: AtomicU64::new(0),
             served_bytes: AtomicU64::new(0),
+            n_probed: AtomicU64::new(0),
             n_refused: AtomicU64::new(0),
             n_asked: AtomicU64::new(0),
             asked_bytes: AtomicU64::new(0),
@@ -395,6 +400,12 @@ impl Bulk {
         Ok(())
     }
 
+    /// Fetches so many bytes that mean nothing from a peer, and returns the time that they took. Blocks the caller,
+    /// which must not be a thread that serves connections. Nothing is tried again.
+    pub fn probe(&self, from: &Source, bytes: u64) -> Result<Span, BulkError> {
+        probe::probe(self, from, bytes)
+    }
+
     /// Fetches the missing part of a blob. The hash is not checked: see [`Arriving::finish`].
     fn get(
         &self,
@@ -447,6 +458,7 @@ impl Bulk {
             n_connections: lock(&shared.served_peers).by_number.len(),
             n_served: shared.n_served.load(Ordering::Relaxed),
             served_bytes: shared.served_bytes.load(Ordering::Relaxed),
+            n_probed: shared.n_probed.load(Ordering::Relaxed),
             n_refused: shared.n_refused.load(Ordering::Relaxed),
             n_asked: shared.n_asked.load(Ordering::Relaxed),
             asked_bytes: shared.asked_bytes.load(Ordering::Relaxed),

@@ -337,6 +337,11 @@ fn to_activity() -> Vec<ToActivity> {
             made_by: attempt(2),
             artifacts: vec![artifact()],
         }]),
+        ToActivity::Probe(vec![Holder {
+            resource: ResourceId::local(3),
+            name: "am3".to_owned(),
+            address: "10.0.0.9:7500".to_owned(),
+        }]),
         ToActivity::Acknowledge(vec![attempt(1), attempt(2)]),
         ToActivity::ReadLog(Box::new(ReadLog {
             attempt: attempt(1),

@@ -1,13 +1,14 @@
 //! Sources of the files that a machine may lack: the machine where the attempt that produced a file
 //! ran, or the machine where the client put it. If the machines share a store, no source is named.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ResourceId, Source};
-use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources};
+use wire::attempt::{Dispatch, End, Holder, Outcome, SOURCES_MAX, Sources, ToActivity};
 
 use super::Files;
 use crate::enact::message::laid;
+use crate::io::Effect;
 use crate::machines::Machines;
 use crate::process::Process;
 use crate::process::files::maker;
@@ -98,6 +99,20 @@ impl Files {
             .collect();
         let known = named.iter().filter_map(|one| self.stores.get(*one));
         known.cloned().collect()
+    }
+
+    /// Asks machines to measure their links to others whose addresses are known.
+    pub(crate) fn send_probes(
+        &self,
+        step: &mut Step<'_>,
+        wanted: BTreeMap<ResourceId, ResourceId>,
+    ) {
+        for (machine, peer) in wanted {
+            if let Some(holder) = self.stores.get(peer) {
+                let probe = ToActivity::Probe(vec![holder.clone()]);
+                step.cx.effect(Effect::ToActivity(machine, probe));
+            }
+        }
     }
 
     /// Returns true if a machine is there and its address is not: its group, which may be cut off, has

@@ -283,6 +283,10 @@ impl Market {
         };
         let scheduler = self.scheduler_for(step, id, known);
         let files_cross = step.config.link.is_some();
+        if files_cross {
+            let machines: Vec<ResourceId> = ways.keys().copied().collect();
+            self.want_probes(known.definition(), &machines, step.now.mono);
+        }
         let out = (running, step.now.wall);
         let held = held_by_others(step, known, &platform, running);
         let movable = self.movable(id);

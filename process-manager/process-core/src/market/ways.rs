@@ -70,6 +70,11 @@ impl Ways {
         self.median = speeds.get(speeds.len() / 2).copied();
     }
 
+    /// Returns true if a transfer to or from a machine is known.
+    pub(super) fn knows(&self, machine: ResourceId) -> bool {
+        self.last.contains_key(&machine)
+    }
+
     /// The speed of a machine, at most that of the median, which is also that of a machine without transfers. Without
     /// any transfer it is `unknown`.
     fn speed(&self, machine: ResourceId, unknown: f64) -> f64 {

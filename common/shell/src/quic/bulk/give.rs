@@ -19,6 +19,7 @@ use wire::hello;
 use super::super::endpoint::duration;
 use super::super::greeting::{Wanted, known, refuse};
 use super::pace::Bucket;
+use super::probe;
 use super::stream::{Broken, hear, read, say, write};
 use super::{
     Arrival, Arriving, Asked, Depot, MAY_GET, MAY_PUT, PeerEntry, Received, Shared, lock, pause,
@@ -49,7 +50,7 @@ impl Parked {
 }
 
 /// A peer that has dialled and may transfer.
-struct ServedPeer {
+pub(super) struct ServedPeer {
     shared: Arc<Shared>,
     number: u64,
     identity: Identity,
@@ -159,20 +160,27 @@ async fn serve(served: Arc<ServedPeer>, mut send: SendStream, mut recv: RecvStre
     let done = match hear(&mut recv, BULK_SILENCE_MAX).await {
         Ok(Request::Get { .. }) if !may(&MAY_GET, role) => Err(Stopped::Refused(Refusal::Role)),
         Ok(Request::Put { .. }) if !may(&MAY_PUT, role) => Err(Stopped::Refused(Refusal::Role)),
+        Ok(Request::Probe { .. }) if role != Role::Am => Err(Stopped::Refused(Refusal::Role)),
         Ok(Request::Get { hash, offset, of }) => {
             let asked = served.asks(hash, of);
-            give(&served, depot, asked, offset, &mut send).await
+            let given = give(&served, depot, asked, offset, &mut send).await;
+            given.map(|()| &shared.n_served)
         }
         Ok(Request::Put { hash, bytes, of }) => {
             let asked = served.asks(hash, of);
-            take(&served, depot, asked, bytes, &mut send, &mut recv).await
+            let taken = take(&served, depot, asked, bytes, &mut send, &mut recv).await;
+            taken.map(|()| &shared.n_served)
+        }
+        Ok(Request::Probe { bytes }) => {
+            let answered = probe::answer(&served, bytes, &mut send).await;
+            answered.map(|()| &shared.n_probed)
         }
         Err(Broken::Unreadable) => Err(Stopped::Refused(Refusal::Unreadable)),
         Err(broken) => Err(Stopped::Broken(broken)),
     };
     match done {
-        Ok(()) => {
-            shared.n_served.fetch_add(1, Ordering::Relaxed);
+        Ok(counted) => {
+            counted.fetch_add(1, Ordering::Relaxed);
         }
         Err(Stopped::Refused(refusal)) => {
             shared.n_refused.fetch_add(1, Ordering::Relaxed);
@@ -195,7 +203,7 @@ fn may(roles: &[Role], role: Role) -> bool {
 }
 
 /// Why a transfer stopped.
-enum Stopped {
+pub(super) enum Stopped {
     Refused(Refusal),
     Broken(Broken),
 }
@@ -357,7 +365,7 @@ async fn fill(
     }
 }
 
-async fn pause_for(served: &ServedPeer, bytes: usize) {
+pub(super) async fn pause_for(served: &ServedPeer, bytes: usize) {
     let wait = served.shared.pace(&served.bucket, clock::mono(), bytes);
     if wait > model::Span::ZERO {
         pause(wait).await;

@@ -532,3 +532,40 @@ proptest! {
         prop_assert_eq!(bucket.take(Mono(5), bytes), Span::ZERO);
     }
 }
+
+#[test]
+fn a_probe_takes_time_and_moves_bytes_that_nobody_keeps() {
+    let group = Group::new("lab");
+    let shelf = Shelf::default();
+    let giver = group.bulk(Role::Am, Some(shelf.clone()));
+    let asker = group.bulk(Role::Am, None);
+    let took = asker.probe(&source(&giver), MIB as u64).unwrap();
+    assert!(took > Span::ZERO);
+    let counts = giver.counts();
+    // One warms the connection.
+    assert_eq!((counts.n_probed, counts.n_served), (2, 0));
+    assert!(lock(&shelf.blobs).is_empty());
+}
+
+#[test]
+fn a_probe_is_bounded_and_machines_alone_may_ask_for_one() {
+    let group = Group::new("lab");
+    let giver = group.bulk(Role::Am, Some(Shelf::default()));
+    let most = wire::bulk::PROBE_BYTES_MAX;
+    let asker = group.bulk(Role::Am, None);
+    let error = asker.probe(&source(&giver), most + 1).unwrap_err();
+    let too_large = Refusal::TooLarge { bytes_max: most };
+    assert!(
+        matches!(error, BulkError::Refused(refusal) if refusal == too_large),
+        "{error}"
+    );
+    for role in [Role::User, Role::Pm, Role::Admin] {
+        let other = group.bulk(role, None);
+        let error = other.probe(&source(&giver), 1).unwrap_err();
+        assert!(
+            matches!(error, BulkError::Refused(Refusal::Role)),
+            "{role}: {error}"
+        );
+    }
+    assert_eq!(giver.counts().n_refused, 4);
+}

@@ -268,7 +268,10 @@ impl Bench {
             Effect::ToActivity(_, ToActivity::Retract(attempts)) => {
                 self.asked_back.extend(attempts);
             }
-            Effect::ToActivity(_, ToActivity::Tail(_) | ToActivity::ReadLog(_)) => {}
+            Effect::ToActivity(
+                _,
+                ToActivity::Tail(_) | ToActivity::ReadLog(_) | ToActivity::Probe(_),
+            ) => {}
             Effect::Answer { answer, .. } => self.answers.push(answer),
             Effect::Done(deed) => self.deeds.push(*deed),
             Effect::Measured(measured) => self.measured = Some(measured),

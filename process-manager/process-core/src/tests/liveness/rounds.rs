@@ -327,6 +327,19 @@ fn completed(attempt: AttemptId, started: Wall, wall: Span) -> Outcome {
 }
 
 #[test]
+fn links_are_measured_before_the_first_file_crosses_them() {
+    let alike = |_, _| 1.0;
+    let probes = |draft: Draft| {
+        let play = Play::new(draft, 1_000, alike);
+        let log = play.stage.log.iter();
+        let probes = log.filter(|line| line.ends_with("probe"));
+        probes.cloned().collect::<Vec<String>>()
+    };
+    assert_eq!(probes(gathers(2)), ["r0 probe", "r1 probe"]);
+    assert_eq!(probes(wide(4, 1_000)), [""; 0]);
+}
+
+#[test]
 fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
     // The first command on machine 0 stands still for 14 s.
     let stalls = |machine: u32, at: Span| f64::from(machine == 1 || at > Span::from_secs(14));

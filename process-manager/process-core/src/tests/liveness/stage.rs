@@ -323,6 +323,7 @@ impl Stage {
             ToActivity::Tail(_) | ToActivity::ReadLog(_) => "tail".to_owned(),
             ToActivity::Copy { .. } => "copy".to_owned(),
             ToActivity::Check { .. } => "check".to_owned(),
+            ToActivity::Probe(_) => "probe".to_owned(),
             ToActivity::Discard(_) => "discard".to_owned(),
             ToActivity::Access { is_allowed, .. } => format!("access {is_allowed}"),
         };
