@@ -36,7 +36,7 @@ pub(super) struct Least {
     sources: Vec<(u32, u32, f64)>,
     /// The parts of the ways of messages that are known.
     ways: Ways,
-    /// The times by machine, as long as they are known for the tasks that may move.
+    /// The times by machine, of the tasks that they were found for last.
     tails: Tails,
     /// True if a machine has vanished or stands still, so that nothing is known.
     is_lost: bool,
@@ -73,7 +73,6 @@ impl Least {
             times.clear();
             times.resize(n, 0.0);
         }
-        self.tails.forget();
         self.is_lost = has_lost(progress);
         if self.is_lost {
             return 0.0;
@@ -94,23 +93,23 @@ impl Least {
         least
     }
 
-    /// No places of these tasks, in order, let the process end sooner: a bound that looks at machines one by one. Those
-    /// that are not among these are no better than one that is. What has started ends at some times, and slots are
-    /// free at some. It lasts until one of the bounds is found again. O((n + e) p).
+    /// No places of these tasks, which may move and are in order, let the process end sooner: a bound that looks at
+    /// machines one by one; 0 if a machine has vanished or stands still. See [`Tails::makespan`].
     pub(super) fn makespan_by_machine(
         &mut self,
         setting: &Setting,
         progress: &Progress,
-        (tasks, hosts): (&[u32], &[u32]),
+        tasks: (&[u32], &[u32]),
         times: (&[f64], &[f64]),
     ) -> f64 {
         self.tails.forget();
+        self.way.clear();
         if has_lost(progress) {
             return 0.0;
         }
         self.ways.find(setting, progress);
         let messages = self.ways.messages(setting, progress);
-        self.tails.makespan(&messages, tasks, hosts, times)
+        self.tails.makespan(&messages, tasks, times)
     }
 
     /// The process ends no sooner, if a path is on this machine and its first task starts at this time or later.
@@ -158,10 +157,12 @@ impl Least {
     }
 
     /// No places let less time be between the end of a task that may move, which is on this machine, and the end of
-    /// the process; 0 if nothing is known.
+    /// the process, by the bound that was found last; 0 if nothing is known.
     pub(super) fn after(&self, task: u32, host: u32) -> f64 {
-        let after = self.way[task as usize] - self.duration[task as usize];
-        after.max(self.tails.after(task, host))
+        match self.way.get(task as usize) {
+            Some(way) => way - self.duration[task as usize],
+            None => self.tails.after(task, host),
+        }
     }
 
     /// Starts and ends.

@@ -23,19 +23,40 @@ pub(super) struct Memory {
     tried: Vec<(usize, f64, f64)>,
 }
 
+/// The place of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Choice {
+    /// A slot of a machine.
+    At(u32, u32),
+    /// There is none to choose from.
+    Nowhere,
+    /// None is of any use.
+    Useless,
+}
+
 /// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
-/// the one on which the last task ends first (A7), then the one of the lowest number.
+/// the one on which the last task ends first (A7), then the one of the lowest number. Nothing is tried where the cluster
+/// is of use on no machine if it starts there as soon as it can.
 pub(super) fn best_place(
     estimates: &mut Estimates<'_>,
     cluster: &[u32],
     places: &[(u32, u32)],
+    is_of_use: impl Fn(&Estimates<'_>, u32, f64) -> bool,
     memory: &mut Memory,
-) -> Option<(u32, u32)> {
-    let (&head, &last) = (cluster.first()?, cluster.last()?);
+) -> Choice {
+    let (Some(&head), Some(&last)) = (cluster.first(), cluster.last()) else {
+        return Choice::Nowhere;
+    };
     let targets = Targets::new(estimates, last);
     estimates.settle(targets.until);
     let floor = targets.floor(estimates, cluster);
     memory.promise(estimates, cluster, &targets, places, floor.unwrap_or(0.0));
+    let mut promises = memory.promises.iter();
+    if !places.is_empty()
+        && !promises.any(|promise| is_of_use(estimates, places[promise.number].0, promise.start))
+    {
+        return Choice::Useless;
+    }
     let mut judged = Judged::new(floor, std::mem::take(&mut memory.tried));
     let mut promises = std::mem::take(&mut memory.promises);
     let nearest = promises.iter().enumerate();
@@ -68,7 +89,10 @@ pub(super) fn best_place(
     let best = judged.best().map(|number| places[number]);
     memory.promises = promises;
     memory.tried = judged.places;
-    best
+    match best {
+        Some((host, slot)) => Choice::At(host, slot),
+        None => Choice::Nowhere,
+    }
 }
 
 /// Tries a place: the start of the successor with its way, and the end of the last task. None if the place is known

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::candidates::Candidates;
 use super::estimates::{Estimates, NONE, Room};
 use super::least::Least;
-use super::placing::{Memory, best_place};
+use super::placing::{Choice, Memory, best_place};
 use super::progress::{Phase, Progress};
 use super::question::{Answer, Narrower, Question, Restart};
 use super::setting::{Messages, Setting};
@@ -17,6 +17,9 @@ use super::standing::Standing;
 use crate::controllers::{Bounds, Tree, places};
 use crate::order::less;
 use crate::pch::Cluster;
+
+/// The part by which a time is later than another so that rounding cannot make it count as the same.
+const MARGIN: f64 = 1e-6;
 
 /// Answers the questions of a process, and keeps the memory that it needs for the next one.
 ///
@@ -162,16 +165,44 @@ impl<'a> Planner<'a> {
             let plan = self.plan(question, progress, movable, (bar.before, most));
             return plan.unwrap_or_else(as_it_is);
         };
-        let narrow = self.narrow(question, narrower, progress, bar);
-        let to_beat = narrow.as_ref().map_or(bar.before, |narrow| narrow.after);
-        let below = (1.0 - narrower.gain_least) * bar.before.min(to_beat);
+        let share = 1.0 - narrower.gain_least;
+        let below = share * bar.before;
         let is_wider = narrower.movable.len() < movable.len();
         let wider = match is_wider && least < below {
             true => self.plan(question, progress, movable, (bar.before, below.min(most))),
             false => None,
         };
         let wider = wider.filter(|wider| less(wider.after, below));
-        wider.or(narrow).unwrap_or_else(as_it_is)
+        // The narrower plan counts as far as the wider one is not better by enough.
+        let below = match &wider {
+            Some(wider) => (wider.after / share) * (1.0 + MARGIN),
+            None => most,
+        };
+        let narrow = match self.may_save(question, narrower, progress, bar) {
+            true => self.plan(question, progress, &narrower.movable, (bar.before, below)),
+            false => None,
+        };
+        let Some(narrow) = narrow else {
+            return wider.unwrap_or_else(as_it_is);
+        };
+        let to_beat = bar.before.min(narrow.after);
+        let wider = wider.filter(|wider| less(wider.after, share * to_beat));
+        wider.unwrap_or(narrow)
+    }
+
+    /// False if the plan for fewer tasks is of no use, since it saves nothing: what leads to the end stays as it is.
+    fn may_save(
+        &self,
+        question: &Question,
+        narrower: &Narrower,
+        progress: &Progress,
+        bar: Bar,
+    ) -> bool {
+        let is_wanted = bar.most.is_none() || self.setting.traffic().is_some();
+        is_wanted || {
+            let movable = question.with_stopped(self.setting, progress, &narrower.movable);
+            self.standing.rests_on(&movable)
+        }
     }
 
     /// No plan for all tasks that may move ends sooner. Bounds that are cheap come first, and the others only where these
@@ -180,51 +211,29 @@ impl<'a> Planner<'a> {
         let setting = self.setting;
         let movable = question.with_stopped(setting, progress, &question.movable);
         let waiting = progress.phase.iter().filter(|phase| phase.is_waiting());
-        let moves_all = movable.len() == waiting.count();
-        if moves_all {
+        if movable.len() == waiting.count() {
             self.standing.chain(progress, &mut self.chain);
-            let started = self.standing.begin(setting, progress, &[]);
+            let (started, _) = self.standing.begin(setting, progress, &[]);
             if !bar.is_reached(started) {
                 return started;
             }
             let leaves = question.stoppable();
             self.candidates.begin(setting, progress, leaves, bar.before);
-            let chain = std::mem::take(&mut self.chain);
-            let least = self.least_by_machine(progress, &chain);
-            self.chain = chain;
-            if !bar.is_reached(least) {
-                return least;
+            let hosts = self.candidates.fastest(setting);
+            let times = (&self.standing.eft[..], &self.standing.free[..]);
+            let tasks = (&self.chain[..], hosts);
+            let least = &mut self.least;
+            let of_chain = least.makespan_by_machine(setting, progress, tasks, times);
+            if !bar.is_reached(of_chain) {
+                return of_chain;
+            }
+            // Through controllers nothing is known of starts without the bound of paths.
+            if setting.traffic().is_none() {
+                let tasks = (&movable[..], hosts);
+                return least.makespan_by_machine(setting, progress, tasks, times);
             }
         }
-        let least = self.least.makespan(setting, progress, &movable);
-        if !moves_all || !bar.is_reached(least) {
-            return least;
-        }
-        least.max(self.least_by_machine(progress, &movable))
-    }
-
-    fn least_by_machine(&mut self, progress: &Progress, tasks: &[u32]) -> f64 {
-        let hosts = self.candidates.fastest(self.setting);
-        let times = (&self.standing.eft[..], &self.standing.free[..]);
-        let (setting, tasks) = (self.setting, (tasks, hosts));
-        self.least
-            .makespan_by_machine(setting, progress, tasks, times)
-    }
-
-    /// The plan for fewer tasks. It is of use if it ends before what is planned, and in any case if no time is to be
-    /// reached.
-    fn narrow(
-        &mut self,
-        question: &Question,
-        narrower: &Narrower,
-        progress: &Progress,
-        bar: Bar,
-    ) -> Option<Answer> {
-        let below = match bar.most {
-            Some(_) => bar.before,
-            None => f64::INFINITY,
-        };
-        self.plan(question, progress, &narrower.movable, (bar.before, below))
+        self.least.makespan(setting, progress, &movable)
     }
 
     /// Plans these tasks, which may move, and those that may be stopped if they do not run in this
@@ -254,12 +263,23 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let tasks = self.candidates.next_cluster(&mut estimates, head);
-            let places = &self.candidates.places;
-            let Some((host, slot)) = best_place(&mut estimates, &tasks, places, &mut self.choices)
-            else {
-                self.candidates.strand(head);
-                answer.stranded.push(head);
-                continue;
+            let least = &self.least;
+            let is_of_use = |estimates: &Estimates<'_>, host: u32, start: f64| {
+                below.is_infinite() || least_end(least, estimates, &tasks, (host, start)) < below
+            };
+            let (places, choices) = (&self.candidates.places, &mut self.choices);
+            let choice = best_place(&mut estimates, &tasks, places, is_of_use, choices);
+            let (host, slot) = match choice {
+                Choice::At(host, slot) => (host, slot),
+                Choice::Nowhere => {
+                    self.candidates.strand(head);
+                    answer.stranded.push(head);
+                    continue;
+                }
+                Choice::Useless => {
+                    self.room = estimates.into_room();
+                    return None;
+                }
             };
             estimates.place(&tasks, host, slot);
             if below.is_finite() {
@@ -302,27 +322,19 @@ impl<'a> Planner<'a> {
         (host, before): (u32, Range<u32>),
     ) -> f64 {
         let (setting, progress) = (self.setting, estimates.progress);
-        let head = cluster[0];
-        if setting.traffic().is_some() {
-            // Controllers are placed at the end, and could let it start sooner than is estimated.
-            let host_of = |task: u32| estimates.host[task as usize];
-            let start = self.least.start(setting, progress, (head, host), host_of);
-            return self.least.end(setting, progress, cluster, (host, start));
-        }
         // What is before it in the order is placed, so that all times until there are final.
-        estimates.settle(setting.rank(head));
-        let mut least = 0.0f64;
-        let start = estimates.est(head);
-        estimates.ends_at_least(cluster, host, start, |task, end| {
-            least = least.max(end + self.least.after(task, host));
-        });
-        for &task in &setting.order[before.start as usize..before.end as usize] {
-            let host = estimates.host[task as usize];
-            if host != NONE && progress.is_waiting(task) {
-                least = least.max(estimates.eft(task) + self.least.after(task, host));
+        estimates.settle(setting.rank(cluster[0]));
+        let start = estimates.est(cluster[0]);
+        let mut end = least_end(&self.least, estimates, cluster, (host, start));
+        if setting.traffic().is_none() {
+            for &task in &setting.order[before.start as usize..before.end as usize] {
+                let host = estimates.host[task as usize];
+                if progress.is_waiting(task) && host != NONE {
+                    end = end.max(estimates.eft(task) + self.least.after(task, host));
+                }
             }
         }
-        least
+        end
     }
 
     /// The makespan with everything where it is, where tasks that run end at these times at the soonest.
@@ -356,6 +368,27 @@ impl Bar {
     fn is_reached(&self, end: f64) -> bool {
         self.most.is_none_or(|most| end < most)
     }
+}
+
+/// The process ends no sooner with a cluster on a machine, where it is estimated to start at a time.
+fn least_end(
+    least: &Least,
+    estimates: &Estimates<'_>,
+    cluster: &[u32],
+    (host, start): (u32, f64),
+) -> f64 {
+    let (setting, progress) = (estimates.setting, estimates.progress);
+    if setting.traffic().is_some() {
+        // Controllers are placed at the end, and could let it start sooner.
+        let host_of = |task: u32| estimates.host[task as usize];
+        let start = least.start(setting, progress, (cluster[0], host), host_of);
+        return least.end(setting, progress, cluster, (host, start));
+    }
+    let mut end = 0.0f64;
+    estimates.ends_at_least(cluster, host, start, |task, finish| {
+        end = end.max(finish + least.after(task, host));
+    });
+    end
 }
 
 /// The answer that moves nothing.
