@@ -11,9 +11,11 @@
 //! taken back.
 
 mod bounds;
+mod detours;
 mod room;
 mod rows;
 
+pub(super) use self::detours::Detours;
 pub(super) use self::room::Room;
 use self::room::{copied, filled};
 pub(super) use self::rows::Row;

@@ -5,13 +5,14 @@
 
 use std::cmp::Ordering;
 
-use super::estimates::{Estimates, Row};
+use super::estimates::{Detours, Estimates, Row};
 use crate::order::{TOLERANCE, less};
 
 /// The memory of choices, which a plan makes several of, one after the other.
 #[derive(Default)]
 pub(super) struct Memory {
     row: Row,
+    detours: Detours,
     /// The machines of the places.
     hosts: Vec<u32>,
     /// By machine: when the first task has its data there, the seconds of the path, and the longest
@@ -187,7 +188,7 @@ fn margin(time: f64) -> f64 {
 /// The least cost of a place for a cluster.
 #[derive(Clone, Copy)]
 struct Promise {
-    /// The path without gaps, and the time after it.
+    /// The end of the path, and the time after it.
     least: f64,
     /// The same, and no less than what holds of all places.
     from_floor: f64,
@@ -195,7 +196,7 @@ struct Promise {
     number: usize,
     /// The time at which the first task starts.
     start: f64,
-    /// The end of the path without gaps.
+    /// The end of the path without other gaps than those of ways beside it.
     end: f64,
     /// The longest way from the end of the cluster to the end of the process, at least.
     after: f64,
@@ -225,6 +226,7 @@ impl Memory {
                 *path += progress.duration(setting, task, host);
             }
         }
+        self.detours.find(estimates, cluster);
         self.promises.clear();
         let mut machine = 0;
         for (number, &(host, slot)) in places.iter().enumerate() {
@@ -233,13 +235,17 @@ impl Memory {
             }
             let (path, after) = (self.path[machine], self.after[machine]);
             let start = estimates.start_of_first(head, host, slot, self.data[machine]);
-            let least = start + (path + after);
+            let end = match self.detours.is_empty() {
+                true => start + path,
+                false => self.detours.end(estimates, cluster, (host, start)),
+            };
+            let least = end + after;
             self.promises.push(Promise {
                 least,
                 from_floor: least.max(floor),
                 number,
                 start,
-                end: start + path,
+                end,
                 after,
             });
         }
