@@ -34,7 +34,7 @@ impl Detours {
         {
             return;
         }
-        self.seconds.clear();
+        // No task keeps its seconds beyond the one that it follows.
         self.seconds.resize(setting.order.len(), f64::NEG_INFINITY);
         for (from, &fork) in (0u32..).zip(cluster) {
             let part = setting.rank(fork) as usize + 1..until as usize + 1;
