@@ -18,20 +18,24 @@ mod links;
 mod machine;
 mod moving;
 mod placing;
+mod planner;
 mod policy;
 mod progress;
 mod question;
+mod routes;
 mod setting;
 mod shown;
 mod sizes;
+mod standing;
 
 pub use engine::{Command, Judgement, Observation, Rounds};
+pub use planner::Planner;
 pub use policy::{
     FACTOR_MAX, LINK_CHANGE, Learning, MOVABLE_MAX, Margin, Policy, PolicyError, QUESTIONS_MAX,
     RESTARTS, REWARD, ROUNDS_MAX, Restarts, Scope, Sizing, THRESHOLD,
 };
 pub use progress::{Phase, Progress};
-pub use question::{Answer, Narrower, Planner, Question, Restart};
+pub use question::{Answer, Narrower, Question, Restart};
 pub use setting::{Messages, Setting};
 pub use shown::{Shown, mean_factor, variances_ratio};
 

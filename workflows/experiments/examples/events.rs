@@ -5,6 +5,9 @@
 //! Times are compared to the last bit. The measured loads are read where XAVANTES_DATA says, and left out without it.
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
+#[path = "support/measured.rs"]
+mod measured;
+
 use std::sync::Arc;
 
 use crc32fast::Hasher;
@@ -13,7 +16,6 @@ use experiments::graphs::GRAPHS;
 use experiments::ideal::execute_under;
 use experiments::instance::Source;
 use experiments::study::Study;
-use experiments::traces::Traces;
 use schedule::Placing;
 use schedule::rounds::{Messages, Policy, Setting};
 
@@ -36,7 +38,7 @@ fn policies() -> [(&'static str, Policy); 5] {
 fn main() {
     let repetitions = std::env::args().nth(1).map(|text| text.parse());
     let repetitions = repetitions.map_or(2, |number| number.expect("a number of repetitions"));
-    let traces = traces();
+    let traces = measured::traces();
     for study in Study::ALL {
         if study.is_static() || (study.needs_traces() && traces.is_empty()) {
             continue;
@@ -70,17 +72,4 @@ fn main() {
             }
         }
     }
-}
-
-fn traces() -> Traces {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the data pack lies outside the project"
-    )]
-    let Some(data) = std::env::var_os("XAVANTES_DATA") else {
-        return Traces::default();
-    };
-    let path = std::path::Path::new(&data).join("traces/planetlab-20110303.csv");
-    let text = std::fs::read_to_string(path).expect("the data pack has the measured loads");
-    Traces::parse(&text).expect("the measured loads are a table")
 }

@@ -8,6 +8,9 @@
 //! read where XAVANTES_DATA says, and left out without it.
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
+#[path = "support/measured.rs"]
+mod measured;
+
 use std::sync::Arc;
 
 use experiments::graphs::{GRAPHS, Graphs};
@@ -133,7 +136,7 @@ fn main() {
         policies.retain(|&(name, _)| is_named(name));
         policies.splice(..0, paper);
     }
-    let traces = traces();
+    let traces = measured::traces();
     for setting in settings() {
         let Some(load) = setting.load else { continue };
         if load == Load::Planetlab && traces.is_empty() {
@@ -180,19 +183,6 @@ fn settings() -> Vec<Drawn> {
     });
     let studies = studies.into_iter().flat_map(Study::settings);
     studies.chain(others).collect()
-}
-
-fn traces() -> Traces {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the data pack lies outside the project"
-    )]
-    let Some(data) = std::env::var_os("XAVANTES_DATA") else {
-        return Traces::default();
-    };
-    let path = std::path::Path::new(&data).join("traces/planetlab-20110303.csv");
-    let text = std::fs::read_to_string(path).expect("the data pack has the measured loads");
-    Traces::parse(&text).expect("the measured loads are a table")
 }
 
 struct Instance {

@@ -102,6 +102,31 @@ impl VirtualLink {
         groups.clone().map(best).collect()
     }
 
+    /// The best ways between two machines of any group, and between machines of any two groups. Where there are no such
+    /// machines there is none.
+    pub(crate) fn inside_and_between(problem: &Problem) -> [VirtualLink; 2] {
+        let links = problem.links();
+        let mut hosts = vec![0u32; links.n_groups() as usize];
+        for host in problem.hosts() {
+            hosts[host.group as usize] += 1;
+        }
+        let none = VirtualLink {
+            latency: f64::INFINITY,
+            bandwidth: 0.0,
+        };
+        let mut best = [none; 2];
+        for from in 0..links.n_groups() {
+            for to in 0..links.n_groups() {
+                if from != to || hosts[from as usize] > 1 {
+                    let best = &mut best[usize::from(from != to)];
+                    best.latency = best.latency.min(links.latency(from, to));
+                    best.bandwidth = best.bandwidth.max(links.bandwidth(from, to));
+                }
+            }
+        }
+        best
+    }
+
     pub(crate) fn seconds(&self, data: f64) -> f64 {
         if data > 0.0 {
             self.latency + data / self.bandwidth

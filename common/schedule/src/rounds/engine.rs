@@ -133,6 +133,8 @@ pub struct Rounds {
     pub(super) expected: Vec<f64>,
     /// By task: when it is judged if it still runs then.
     pub(super) overdue_at: Vec<f64>,
+    /// The least of these times of tasks that run; none if it has to be found again.
+    pub(super) overdue_next: Option<f64>,
     /// By task: the time before which nobody believes that it ends, because it is overdue; 0 if it
     /// is not, or cannot be stopped.
     pub(super) ends_after: Vec<f64>,
@@ -165,6 +167,7 @@ impl Rounds {
         let mut rounds = Rounds {
             expected: vec![0.0; n_tasks],
             overdue_at: vec![f64::INFINITY; n_tasks],
+            overdue_next: Some(f64::INFINITY),
             ends_after: vec![0.0; n_tasks],
             n_stops: vec![0; n_tasks],
             machines: machines.collect(),
@@ -246,7 +249,9 @@ impl Rounds {
         if !self.is_gate(task) {
             let expected = self.progress.duration(&self.setting, task, host);
             self.expected[task as usize] = expected;
-            self.overdue_at[task as usize] = self.overdue_from(expected);
+            let overdue_at = self.overdue_from(expected);
+            self.overdue_at[task as usize] = overdue_at;
+            self.overdue_next = self.overdue_next.map(|next| next.min(overdue_at));
             let (rank, slots) = (self.setting.rank(task), self.slots(task));
             self.machines[host as usize].has_started(task, rank, slots);
         }
@@ -273,6 +278,7 @@ impl Rounds {
         let slots = self.slots(task);
         let machine = &mut self.machines[host as usize];
         machine.has_ended(task, slots.clone());
+        self.overdue_next = None;
         machine.expected += self.expected[task as usize];
         machine.real += now - start;
         self.learn(task, nominal, now - start);
@@ -312,6 +318,7 @@ impl Rounds {
         let sent = sent.map(|&rank| self.setting.order[rank as usize]);
         let lost: Vec<u32> = running.chain(sent).collect();
         machine.has_vanished();
+        self.overdue_next = None;
         for &task in &lost {
             self.progress.phase[task as usize] = Phase::Waiting;
             let (rank, slots) = (self.setting.rank(task), self.slots(task));

@@ -11,15 +11,18 @@
 //! taken back.
 
 mod bounds;
+mod detours;
 mod room;
 mod rows;
 
+pub(super) use self::detours::Detours;
 pub(super) use self::room::Room;
 use self::room::{copied, filled};
 pub(super) use self::rows::Row;
 use super::progress::{Phase, Progress};
 use super::question::first_slot;
-use super::setting::{Setting, Way, hop_seconds};
+use super::routes::Routes;
+use super::setting::Setting;
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -36,10 +39,7 @@ pub(super) struct Estimates<'a> {
     pub(super) slot: Vec<u32>,
     /// By task: when data may leave for it.
     since: Vec<f64>,
-    /// By edge: its way through controllers; none in direct mode.
-    ways: Vec<Way>,
-    /// True if links are known to be slower or faster than the platform says.
-    has_other_links: bool,
+    routes: Routes,
     /// By task: its time on the machine that is known to be best for it (rule A3); for tasks that are
     /// on no machine.
     shortest: Vec<f64>,
@@ -79,17 +79,15 @@ impl<'a> Estimates<'a> {
         progress: &'a Progress,
         unplaced: &[u32],
     ) -> Estimates<'a> {
-        Estimates::within(Room::default(), setting, progress, unplaced, &[])
+        Estimates::within(Room::default(), setting, progress, unplaced)
     }
 
-    /// The same in the room of others, where tasks that run end at these times at the soonest, whatever is believed of
-    /// their machines.
+    /// The same in the room of others.
     pub(super) fn within(
         room: Room,
         setting: &'a Setting,
         progress: &'a Progress,
         unplaced: &[u32],
-        overdue: &[(u32, f64)],
     ) -> Estimates<'a> {
         let problem = setting.problem();
         let n = progress.phase.len();
@@ -102,7 +100,9 @@ impl<'a> Estimates<'a> {
             flags: [is_open, is_fresh],
             mut lists,
             mut undo,
+            mut routes,
         } = room;
+        routes.find(setting, &progress.controllers, &progress.links);
         lists.iter_mut().for_each(Vec::clear);
         lists.resize_with(setting.n_slots(), Vec::new);
         undo.clear();
@@ -115,11 +115,7 @@ impl<'a> Estimates<'a> {
             host: copied(host, &progress.host),
             slot: copied(slot, &progress.slot),
             since: copied(since, &progress.since),
-            ways: setting.ways(&progress.controllers, &progress.links),
-            has_other_links: progress
-                .links
-                .iter()
-                .any(|&links| links.to_bits() != 1f64.to_bits()),
+            routes,
             shortest: filled(shortest, if unplaced.is_empty() { 0 } else { n }, 0.0),
             free: filled(free, 0, 0.0),
             prev: filled(prev, n_links, NONE),
@@ -150,15 +146,10 @@ impl<'a> Estimates<'a> {
                     (estimates.est[task as usize], estimates.eft[task as usize]) = (finish, finish);
                 }
                 Phase::Running(start) => {
-                    let host = progress.host[task as usize];
-                    let least = overdue.iter().find(|&&(other, _)| other == task);
                     let finish = progress.end_of(setting, task, start);
-                    let finish = finish.max(least.map_or(0.0, |&(_, end)| end));
                     (estimates.est[task as usize], estimates.eft[task as usize]) = (start, finish);
-                    for (_, slot) in setting.links(task).zip(progress.slot[task as usize]..) {
-                        let free = &mut estimates.free[setting.list(host, slot)];
-                        *free = free.max(finish);
-                    }
+                    let free = &mut estimates.free[setting.slots(progress, task)];
+                    free.iter_mut().for_each(|free| *free = free.max(finish));
                 }
             }
         }
@@ -195,7 +186,8 @@ impl<'a> Estimates<'a> {
     /// Puts controllers on other machines and counts all times again. O(n + e).
     pub(super) fn with_controllers(&mut self, controllers: &[u32]) {
         self.settle(u32::MAX);
-        self.ways = self.setting.ways(controllers, &self.progress.links);
+        let links = &self.progress.links;
+        self.routes.find(self.setting, controllers, links);
         for &task in &self.setting.order {
             if self.progress.is_waiting(task) {
                 self.count_whole(task);
@@ -269,8 +261,7 @@ impl<'a> Estimates<'a> {
     #[inline]
     pub(super) fn message(&self, edge: u32, from: u32, to: u32) -> f64 {
         if from == NONE || to == NONE {
-            let data = self.setting.problem().dag().data(edge);
-            self.setting.virtual_link.seconds(data)
+            self.setting.virtual_seconds[edge as usize]
         } else {
             self.transfer(edge, from, to)
         }
@@ -454,21 +445,7 @@ impl<'a> Estimates<'a> {
 
     #[inline]
     fn transfer(&self, edge: u32, from: u32, to: u32) -> f64 {
-        match self.ways.get(edge as usize) {
-            None => self.hop(edge, from, to),
-            Some(way) => {
-                self.hop(edge, from, way.first) + way.seconds + self.hop(edge, way.last, to)
-            }
-        }
-    }
-
-    #[inline]
-    fn hop(&self, edge: u32, from: u32, to: u32) -> f64 {
-        let problem = self.setting.problem();
-        match self.has_other_links {
-            false => problem.transfer(edge, from, to),
-            true => hop_seconds(problem, edge, [from, to], &self.progress.links),
-        }
+        self.routes.seconds(self.setting, edge, from, to)
     }
 
     #[inline]

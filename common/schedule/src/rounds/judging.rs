@@ -26,6 +26,7 @@ impl Rounds {
     /// Judges machines whose tasks run longer than expected.
     pub(super) fn due(&mut self, commands: &mut Vec<Command>) {
         self.wake_at = f64::INFINITY;
+        self.overdue_next = None;
         for host in 0..self.machines.len() as u32 {
             let running = self.machines[host as usize].running().iter().copied();
             let overdue =
@@ -82,9 +83,12 @@ impl Rounds {
         if !self.policy.judges_overdue {
             return;
         }
-        let running = self.machines.iter().flat_map(|machine| machine.running());
-        let at = running.map(|&task| self.overdue_at[task as usize]);
-        let at = at.fold(f64::INFINITY, f64::min);
+        let at = self.overdue_next.unwrap_or_else(|| {
+            let running = self.machines.iter().flat_map(|machine| machine.running());
+            let at = running.map(|&task| self.overdue_at[task as usize]);
+            at.fold(f64::INFINITY, f64::min)
+        });
+        self.overdue_next = Some(at);
         let at = match self.asks_at() {
             Some(asks_at) => at.min(asks_at),
             None => at,
@@ -166,10 +170,14 @@ impl Rounds {
     fn believed(&self, of: impl Fn(&Machine) -> &Shown) -> Vec<f64> {
         let weight = self.weight(&of);
         let mean = mean_factor(self.machines.iter().map(&of), weight);
-        let machines = self.machines.iter();
-        machines
-            .map(|machine| of(machine).factor(mean, weight))
-            .collect()
+        // Most machines of a small process have shown nothing, and are believed to be alike.
+        let nothing = Shown::default();
+        let of_nothing = nothing.factor(mean, weight);
+        let factor = |machine: &Machine| match of(machine) {
+            shown if *shown == nothing => of_nothing,
+            shown => shown.factor(mean, weight),
+        };
+        self.machines.iter().map(factor).collect()
     }
 
     /// By machine: the factor of its own power times that of its tasks' share of it.

@@ -6,8 +6,10 @@
 //! nothing as it pays to run these tasks in turn.
 
 mod messages;
+mod tails;
 
-use self::messages::{Known, Messages};
+use self::messages::{Messages, Ways};
+use self::tails::Tails;
 use super::estimates::{NONE, best_powers, shortest_of};
 use super::progress::{Phase, Progress};
 use super::setting::Setting;
@@ -32,8 +34,10 @@ pub(super) struct Least {
     messages: Vec<Message>,
     /// Predecessors that may not move: edge, machine and end.
     sources: Vec<(u32, u32, f64)>,
-    /// By edge: the part of its way that is known; none in direct mode.
-    known: Vec<Known>,
+    /// The parts of the ways of messages that are known.
+    ways: Ways,
+    /// The times by machine, of the tasks that they were found for last.
+    tails: Tails,
     /// True if a machine has vanished or stands still, so that nothing is known.
     is_lost: bool,
 }
@@ -69,8 +73,7 @@ impl Least {
             times.clear();
             times.resize(n, 0.0);
         }
-        let works = |factor: &f64| *factor > 0.0 && factor.is_finite();
-        self.is_lost = progress.gone.contains(&true) || !progress.factor.iter().all(works);
+        self.is_lost = has_lost(progress);
         if self.is_lost {
             return 0.0;
         }
@@ -81,13 +84,32 @@ impl Least {
             self.may_move[task as usize] = true;
             self.duration[task as usize] = shortest_of(setting, progress, &powers, task);
         }
-        self.find_known(setting, progress);
-        let known = std::mem::take(&mut self.known);
-        let messages = Messages::new(setting, progress, &known);
+        let mut ways = std::mem::take(&mut self.ways);
+        ways.find(setting, progress);
+        let messages = ways.messages(setting, progress);
         self.forward(&messages);
         let least = self.backward(&messages);
-        self.known = known;
+        self.ways = ways;
         least
+    }
+
+    /// No places of these tasks, which may move and are in order, let the process end sooner: a bound that looks at
+    /// machines one by one; 0 if a machine has vanished or stands still. See [`Tails::makespan`].
+    pub(super) fn makespan_by_machine(
+        &mut self,
+        setting: &Setting,
+        progress: &Progress,
+        tasks: (&[u32], &[u32]),
+        times: (&[f64], &[f64]),
+    ) -> f64 {
+        self.tails.forget();
+        self.way.clear();
+        if has_lost(progress) {
+            return 0.0;
+        }
+        self.ways.find(setting, progress);
+        let messages = self.ways.messages(setting, progress);
+        self.tails.makespan(&messages, tasks, times)
     }
 
     /// The process ends no sooner, if a path is on this machine and its first task starts at this time or later.
@@ -101,7 +123,7 @@ impl Least {
         let (mut end, mut least) = (start, 0.0f64);
         for &task in path {
             end += progress.duration(setting, task, host);
-            least = least.max(end + self.after(task));
+            least = least.max(end + self.after(task, host));
         }
         least
     }
@@ -118,7 +140,7 @@ impl Least {
         if self.is_lost {
             return progress.now;
         }
-        let messages = Messages::new(setting, progress, &self.known);
+        let messages = self.ways.messages(setting, progress);
         let since = match progress.host[task as usize] == host {
             true => progress.since[task as usize],
             false => progress.now,
@@ -134,10 +156,13 @@ impl Least {
         arrivals.fold(progress.now, f64::max)
     }
 
-    /// No places let less time be between the end of a task that may move and the end of the process; 0 if nothing is
-    /// known.
-    fn after(&self, task: u32) -> f64 {
-        self.way[task as usize] - self.duration[task as usize]
+    /// No places let less time be between the end of a task that may move, which is on this machine, and the end of
+    /// the process, by the bound that was found last; 0 if nothing is known.
+    pub(super) fn after(&self, task: u32, host: u32) -> f64 {
+        match self.way.get(task as usize) {
+            Some(way) => way - self.duration[task as usize],
+            None => self.tails.after(task, host),
+        }
     }
 
     /// Starts and ends.
@@ -338,6 +363,12 @@ impl Least {
         }
         least
     }
+}
+
+/// True if a machine has vanished, or stands still by what is known.
+fn has_lost(progress: &Progress) -> bool {
+    let works = |factor: &f64| *factor > 0.0 && factor.is_finite();
+    progress.gone.contains(&true) || !progress.factor.iter().all(works)
 }
 
 #[cfg(test)]

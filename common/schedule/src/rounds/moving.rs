@@ -126,22 +126,19 @@ impl Rounds {
     /// is believed of them, than they take on the best machine.
     fn restarts(&self, is_of_many: bool) -> Option<Restart> {
         let restarts = self.policy.restarts?;
-        let running = self.machines.iter().flat_map(Machine::running).copied();
         // Ends that are believed of a task hold until it is looked at again.
-        let stoppable = running.filter(|&task| {
+        let may_stop = |&task: &u32| {
             let left = self.ends_after[task as usize] - self.progress.now;
             left > 0.0
+                && self.progress.is_running(task)
                 && !less(left, self.setting.shortest[task as usize])
                 && self.n_stops[task as usize] < restarts.times_max
-        });
-        let mut ranks: Vec<u32> = stoppable.map(|task| self.setting.rank(task)).collect();
-        ranks.sort_unstable();
-        let stoppable = ranks.iter().map(|&rank| {
-            let task = self.setting.order[rank as usize];
-            (task, self.ends_after[task as usize])
-        });
-        (!ranks.is_empty()).then(|| Restart {
-            stoppable: stoppable.collect(),
+        };
+        let stoppable = self.setting.order.iter().copied().filter(may_stop);
+        let stoppable = stoppable.map(|task| (task, self.ends_after[task as usize]));
+        let stoppable: Vec<(u32, f64)> = stoppable.collect();
+        (!stoppable.is_empty()).then_some(Restart {
+            stoppable,
             alone: is_of_many,
             gain_least: restarts.gain_least,
         })
@@ -158,8 +155,13 @@ impl Rounds {
     fn movable(&self, host: u32) -> (Vec<u32>, bool) {
         match self.policy.scope {
             Scope::All if !self.has_many_waiting() => {
-                let ranks = self.machines.iter().flat_map(Machine::waiting);
-                (self.with_gates(ranks.collect(), |_| true), true)
+                let tasks = self.setting.order.iter().copied();
+                let waiting = tasks.filter(|&task| self.progress.is_waiting(task));
+                let waiting: Vec<u32> = waiting.collect();
+                match waiting.iter().all(|&task| self.is_gate(task)) {
+                    true => (Vec::new(), true),
+                    false => (waiting, true),
+                }
             }
             Scope::All | Scope::Machine => (self.movable_of(host), false),
         }
@@ -289,6 +291,7 @@ impl Rounds {
             machine.was_stopped(task, rank, slots.clone());
             machine.left(rank, slots);
             self.progress.phase[task as usize] = Phase::Waiting;
+            self.overdue_next = None;
             self.ends_after[task as usize] = 0.0;
             self.n_stops[task as usize] += 1;
             open.on_the_way.insert(task);

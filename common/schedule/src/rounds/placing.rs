@@ -5,13 +5,14 @@
 
 use std::cmp::Ordering;
 
-use super::estimates::{Estimates, Row};
+use super::estimates::{Detours, Estimates, Row};
 use crate::order::{TOLERANCE, less};
 
 /// The memory of choices, which a plan makes several of, one after the other.
 #[derive(Default)]
 pub(super) struct Memory {
     row: Row,
+    detours: Detours,
     /// The machines of the places.
     hosts: Vec<u32>,
     /// By machine: when the first task has its data there, the seconds of the path, and the longest
@@ -23,19 +24,40 @@ pub(super) struct Memory {
     tried: Vec<(usize, f64, f64)>,
 }
 
+/// The place of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Choice {
+    /// A slot of a machine.
+    At(u32, u32),
+    /// There is none to choose from.
+    Nowhere,
+    /// None is of any use.
+    Useless,
+}
+
 /// Algorithm 3: the slot on which the successor of the cluster's last task starts first (A6), then
-/// the one on which the last task ends first (A7), then the one of the lowest number.
+/// the one on which the last task ends first (A7), then the one of the lowest number. Nothing is tried where the cluster
+/// is of use on no machine if it starts there as soon as it can.
 pub(super) fn best_place(
     estimates: &mut Estimates<'_>,
     cluster: &[u32],
     places: &[(u32, u32)],
+    is_of_use: impl Fn(&Estimates<'_>, u32, f64) -> bool,
     memory: &mut Memory,
-) -> Option<(u32, u32)> {
-    let (&head, &last) = (cluster.first()?, cluster.last()?);
+) -> Choice {
+    let (Some(&head), Some(&last)) = (cluster.first(), cluster.last()) else {
+        return Choice::Nowhere;
+    };
     let targets = Targets::new(estimates, last);
     estimates.settle(targets.until);
     let floor = targets.floor(estimates, cluster);
     memory.promise(estimates, cluster, &targets, places, floor.unwrap_or(0.0));
+    let mut promises = memory.promises.iter();
+    if !places.is_empty()
+        && !promises.any(|promise| is_of_use(estimates, places[promise.number].0, promise.start))
+    {
+        return Choice::Useless;
+    }
     let mut judged = Judged::new(floor, std::mem::take(&mut memory.tried));
     let mut promises = std::mem::take(&mut memory.promises);
     let nearest = promises.iter().enumerate();
@@ -68,7 +90,10 @@ pub(super) fn best_place(
     let best = judged.best().map(|number| places[number]);
     memory.promises = promises;
     memory.tried = judged.places;
-    best
+    match best {
+        Some((host, slot)) => Choice::At(host, slot),
+        None => Choice::Nowhere,
+    }
 }
 
 /// Tries a place: the start of the successor with its way, and the end of the last task. None if the place is known
@@ -163,7 +188,7 @@ fn margin(time: f64) -> f64 {
 /// The least cost of a place for a cluster.
 #[derive(Clone, Copy)]
 struct Promise {
-    /// The path without gaps, and the time after it.
+    /// The end of the path, and the time after it.
     least: f64,
     /// The same, and no less than what holds of all places.
     from_floor: f64,
@@ -171,7 +196,7 @@ struct Promise {
     number: usize,
     /// The time at which the first task starts.
     start: f64,
-    /// The end of the path without gaps.
+    /// The end of the path without other gaps than those of ways beside it.
     end: f64,
     /// The longest way from the end of the cluster to the end of the process, at least.
     after: f64,
@@ -201,6 +226,7 @@ impl Memory {
                 *path += progress.duration(setting, task, host);
             }
         }
+        self.detours.find(estimates, cluster);
         self.promises.clear();
         let mut machine = 0;
         for (number, &(host, slot)) in places.iter().enumerate() {
@@ -209,13 +235,17 @@ impl Memory {
             }
             let (path, after) = (self.path[machine], self.after[machine]);
             let start = estimates.start_of_first(head, host, slot, self.data[machine]);
-            let least = start + (path + after);
+            let end = match self.detours.is_empty() {
+                true => start + path,
+                false => self.detours.end(estimates, cluster, (host, start)),
+            };
+            let least = end + after;
             self.promises.push(Promise {
                 least,
                 from_floor: least.max(floor),
                 number,
                 start,
-                end: start + path,
+                end,
                 after,
             });
         }

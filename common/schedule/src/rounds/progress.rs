@@ -13,6 +13,17 @@ pub enum Phase {
     Ended(f64),
 }
 
+impl Phase {
+    /// True for a task that has not started.
+    #[inline]
+    pub(super) fn is_waiting(self) -> bool {
+        match self {
+            Phase::Waiting => true,
+            Phase::Running(_) | Phase::Ended(_) => false,
+        }
+    }
+}
+
 /// The phases and machines of tasks, and what is known of the machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -82,10 +93,7 @@ impl Progress {
     /// True if a task has not started.
     #[inline]
     pub fn is_waiting(&self, task: u32) -> bool {
-        match self.phase[task as usize] {
-            Phase::Waiting => true,
-            Phase::Running(_) | Phase::Ended(_) => false,
-        }
+        self.phase[task as usize].is_waiting()
     }
 
     /// True if a task runs.
@@ -93,6 +101,14 @@ impl Progress {
         match self.phase[task as usize] {
             Phase::Running(_) => true,
             Phase::Waiting | Phase::Ended(_) => false,
+        }
+    }
+
+    /// True if a task has ended.
+    pub(super) fn has_ended(&self, task: u32) -> bool {
+        match self.phase[task as usize] {
+            Phase::Ended(_) => true,
+            Phase::Waiting | Phase::Running(_) => false,
         }
     }
 

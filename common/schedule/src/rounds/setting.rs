@@ -1,6 +1,7 @@
 //! A process as rounds see it: what is to run where, and in which order, before anything has started.
 
-use crate::alike::alike;
+use super::progress::Progress;
+use crate::alike::{alike, alike_but_for_power};
 use crate::controllers::{Placing, Traffic, Tree, along, through_controllers};
 use crate::order::places;
 use crate::pch::virtual_system::{VirtualLink, VirtualSystem};
@@ -43,7 +44,12 @@ pub struct Setting {
     pub(super) gates: Vec<u32>,
     /// By machine: the lowest one that is like it.
     pub(super) like: Vec<u32>,
-    pub(super) virtual_link: VirtualLink,
+    /// By machine: the lowest one that is like it but for its power.
+    pub(super) kind: Vec<u32>,
+    /// By edge: the seconds of its message while one of its ends is on no machine.
+    pub(super) virtual_seconds: Vec<f64>,
+    /// By edge: the least seconds of its message between two machines of a group, and between machines of two.
+    pub(super) legs: Vec<[f64; 2]>,
     /// By group: the best ways out of a machine of it.
     pub(super) links_out: Vec<VirtualLink>,
     /// True if each machine has one slot.
@@ -112,6 +118,13 @@ impl Setting {
         for host in problem.hosts() {
             slot_off.push(slot_off.last().map_or(0, |last| last + host.slots));
         }
+        let edges = 0..dag.n_edges() as u32;
+        let virtual_seconds = edges.clone().map(|edge| link.seconds(dag.data(edge)));
+        let virtual_seconds = virtual_seconds.collect();
+        let links = VirtualLink::inside_and_between(&problem);
+        let legs = edges.map(|edge| links.map(|link| link.seconds(dag.data(edge))));
+        let legs = legs.map(|[inside, between]| [inside.min(between), between]);
+        let legs = legs.collect();
         let weights = plan.entries.iter().filter(|e| !dag.is_gate(e.task));
         let weights = weights.map(|entry| problem.duration(entry.task, entry.host));
         let (sum, count) = weights.fold((0.0, 0u32), |(sum, count), w| (sum + w, count + 1));
@@ -120,7 +133,9 @@ impl Setting {
             mean_weight: sum / f64::from(count.max(1)),
             gates: dag.tasks().filter(|&task| dag.is_gate(task)).collect(),
             like: alike(&problem),
-            virtual_link: link,
+            kind: alike_but_for_power(&problem),
+            virtual_seconds,
+            legs,
             links_out: VirtualLink::out_of_groups(&problem),
             runs_in_turn: problem.hosts().iter().all(|host| host.slots == 1),
             problem,
@@ -202,11 +217,12 @@ impl Setting {
         self.ways.as_ref().map_or(&[][..], |ways| ways.stops(edge))
     }
 
-    /// By edge: its way while controllers are on these machines, and links have these factors; none
+    /// Finds by edge its way while controllers are on these machines, and links have these factors; none
     /// in direct mode.
-    pub(super) fn ways(&self, controllers: &[u32], links: &[f64]) -> Vec<Way> {
+    pub(super) fn find_ways(&self, controllers: &[u32], links: &[f64], found: &mut Vec<Way>) {
+        found.clear();
         let Some(ways) = &self.ways else {
-            return Vec::new();
+            return;
         };
         let edges = 0..self.problem.dag().n_edges() as u32;
         let way = |edge: u32| {
@@ -221,7 +237,7 @@ impl Setting {
                 seconds: hops.sum(),
             }
         };
-        edges.map(way).collect()
+        found.extend(edges.map(way));
     }
 
     /// The traffic of messages over the hops of the tree; none in direct mode.
@@ -239,6 +255,13 @@ impl Setting {
     #[inline]
     pub(super) fn list(&self, host: u32, slot: u32) -> usize {
         (self.slot_off[host as usize] + slot) as usize
+    }
+
+    /// The numbers of the slots that a task holds or is to hold, likewise.
+    #[inline]
+    pub(super) fn slots(&self, progress: &Progress, task: u32) -> std::ops::Range<usize> {
+        let first = self.list(progress.host[task as usize], progress.slot[task as usize]);
+        first..first + self.problem.dag().cores(task) as usize
     }
 
     /// The number of slots of all machines.

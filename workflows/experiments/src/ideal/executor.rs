@@ -19,7 +19,7 @@ pub(super) fn run(
         rounds: Rounds::new(setting.clone(), *policy)?,
         machines: Machines::new(setting, *conditions),
         setting,
-        planner: Planner::default(),
+        planner: Planner::new(setting),
         now: 0.0,
         wake_at: f64::INFINITY,
         events: Vec::new(),
@@ -42,7 +42,7 @@ pub(super) fn run(
 struct Executor<'a> {
     setting: &'a Setting,
     rounds: Rounds,
-    planner: Planner,
+    planner: Planner<'a>,
     machines: Machines<'a>,
     now: f64,
     wake_at: f64,
@@ -174,21 +174,23 @@ impl Executor<'_> {
                 Vec::new()
             }
             Command::Plan(question) => {
-                let answer = self.planner.answer(&question, self.setting);
+                let answer = self.planner.answer(&question);
                 // The rounds use its memory again.
                 drop(question);
                 self.rounds.step(now, Observation::Planned(answer))
             }
             Command::Replanned { host, answer, kept } => {
                 self.events.push(match kept {
-                    true => Event::Reschedule {
-                        time,
-                        host,
-                        clusters: answer.clusters,
-                    },
+                    true => {
+                        self.machines.moved(self.rounds.progress());
+                        Event::Reschedule {
+                            time,
+                            host,
+                            clusters: answer.clusters,
+                        }
+                    }
                     false => Event::Declined { time, host },
                 });
-                self.machines.moved(self.rounds.progress());
                 Vec::new()
             }
             Command::WakeAt(time) => {

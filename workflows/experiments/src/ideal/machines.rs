@@ -12,6 +12,8 @@ pub(super) struct Machines<'a> {
     setting: &'a Setting,
     conditions: Conditions<'a>,
     hosts: Vec<HostState>,
+    /// By machine: the time of the first thing to happen there, infinity if nothing does; nothing is sooner than now.
+    first: Vec<f64>,
     /// By task: predecessors that have not ended.
     waits_for: Vec<u32>,
     /// By task: when it started and ended; infinite as long as that is not known.
@@ -74,12 +76,14 @@ impl<'a> Machines<'a> {
             setting,
             conditions,
             hosts: hosts.collect(),
+            first: Vec::new(),
             waits_for: waits_for.collect(),
             ran: vec![nowhere; dag.n_tasks()],
             n_ended: 0,
             gates: Vec::new(),
             taken: Vec::new(),
         };
+        machines.first = machines.hosts.iter().map(HostState::first).collect();
         for task in dag.tasks() {
             if dag.is_gate(task) && machines.waits_for[task as usize] == 0 {
                 machines.gates.push((0.0, task));
@@ -90,6 +94,11 @@ impl<'a> Machines<'a> {
 
     /// The next thing to happen and its time; none if nothing does.
     pub(super) fn next(&mut self, progress: &Progress) -> Option<(f64, Next)> {
+        for host in 0..self.hosts.len() as u32 {
+            if self.hosts[host as usize].is_stale {
+                self.find_start(host, progress);
+            }
+        }
         let mut next: Option<(f64, Next)> = None;
         let mut offer = |time: f64, what: Next| {
             let is_first = next.is_none_or(|(first, other)| (time, what) < (first, other));
@@ -101,11 +110,12 @@ impl<'a> Machines<'a> {
             let host = progress.host[task as usize];
             offer(time, Next::Start { host, task });
         }
-        for host in 0..self.hosts.len() as u32 {
-            if self.hosts[host as usize].is_stale {
-                self.find_start(host, progress);
+        let first = self.first.iter().copied().fold(f64::INFINITY, f64::min);
+        let until = first.max(progress.now);
+        for (host, state) in (0u32..).zip(&self.hosts) {
+            if self.first[host as usize] > until {
+                continue;
             }
-            let state = &self.hosts[host as usize];
             if let Some((time, task)) = state.next_start {
                 offer(time.max(progress.now), Next::Start { host, task });
             }
@@ -234,6 +244,7 @@ impl<'a> Machines<'a> {
         state.queue.clear();
         state.busy.fill(false);
         state.next_start = None;
+        self.first[host as usize] = state.first();
     }
 
     /// The time at which a task that runs ends, infinity if it never does.
@@ -339,6 +350,7 @@ impl<'a> Machines<'a> {
         let state = &mut self.hosts[host as usize];
         state.next_start = best;
         state.is_stale = false;
+        self.first[host as usize] = state.first();
     }
 
     fn ended(&mut self, task: u32, now: f64, progress: &Progress) {
@@ -375,6 +387,15 @@ impl<'a> Machines<'a> {
             (worked - nominal).abs() <= tolerance,
             "task {task} did {worked} of {nominal} s of work"
         );
+    }
+}
+
+impl HostState {
+    /// The time of the first thing to happen here; infinity if nothing does.
+    fn first(&self) -> f64 {
+        let start = self.next_start.map(|(time, _)| time);
+        let ends = self.running.iter().map(|&(time, _)| time);
+        ends.chain(start).fold(self.gone_at, f64::min)
     }
 }
 

@@ -52,9 +52,22 @@ impl Estimates<'_> {
         start
     }
 
-    /// No end of a cluster on a slot is sooner: each of its tasks after the one before, and after the
-    /// data of tasks that are before all of it in the order, which nothing of it can change.
+    /// No end of a cluster on a slot is sooner.
     pub(in crate::rounds) fn end_at_least(&self, cluster: &[u32], host: u32, start: f64) -> f64 {
+        let mut last = start;
+        self.ends_at_least(cluster, host, start, |_, end| last = end);
+        last
+    }
+
+    /// Tells of each task of a cluster on a slot an end that no other is sooner than: after the one before, and after
+    /// the data of tasks that are before all of it in the order, which nothing of it can change.
+    pub(in crate::rounds) fn ends_at_least(
+        &self,
+        cluster: &[u32],
+        host: u32,
+        start: f64,
+        mut tell: impl FnMut(u32, f64),
+    ) {
         let head = cluster.first().map_or(0, |&head| self.setting.rank(head));
         let mut end = start;
         for &task in cluster {
@@ -67,8 +80,8 @@ impl Estimates<'_> {
                 }
             }
             end += self.progress.duration(self.setting, task, host);
+            tell(task, end);
         }
-        end
     }
 
     /// The time at which a task, whose slots have none of some tasks, would start if it waited for none of them: that

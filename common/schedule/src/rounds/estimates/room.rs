@@ -1,6 +1,7 @@
 //! The memory of estimates, which a question needs several of, one after the other.
 
 use super::Estimates;
+use crate::rounds::routes::Routes;
 
 /// Memory that estimates have left.
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub(in crate::rounds) struct Room {
     pub(super) flags: [Vec<bool>; 2],
     pub(super) lists: Vec<Vec<(u32, u32)>>,
     pub(super) undo: Vec<(u32, [f64; 3])>,
+    /// The ways of messages, which are the same for all estimates between two changes of them.
+    pub(in crate::rounds) routes: Routes,
 }
 
 /// So many times a value.
@@ -44,6 +47,7 @@ impl Estimates<'_> {
             flags: [self.is_open, self.is_fresh],
             lists: self.lists,
             undo: self.undo,
+            routes: self.routes,
         }
     }
 }

@@ -28,14 +28,14 @@ impl Estimates<'_> {
         if from == NONE {
             return self.messages_of_nowhere(edge, hosts, tell);
         }
-        match self.ways.get(edge as usize) {
+        match self.routes.way(edge) {
             None => self.hops(edge, Known::Sender(from), hosts, row, tell),
             Some(&Way {
                 first,
                 last,
                 seconds,
             }) => {
-                let before = self.hop(edge, from, first) + seconds;
+                let before = self.routes.hop(self.setting, edge, from, first) + seconds;
                 self.hops(edge, Known::Sender(last), hosts, row, |place, hop| {
                     tell(place, before + hop);
                 });
@@ -55,14 +55,14 @@ impl Estimates<'_> {
         if to == NONE {
             return self.messages_of_nowhere(edge, hosts, tell);
         }
-        match self.ways.get(edge as usize) {
+        match self.routes.way(edge) {
             None => self.hops(edge, Known::Receiver(to), hosts, row, tell),
             Some(&Way {
                 first,
                 last,
                 seconds,
             }) => {
-                let after = self.hop(edge, last, to);
+                let after = self.routes.hop(self.setting, edge, last, to);
                 self.hops(edge, Known::Receiver(first), hosts, row, |place, hop| {
                     tell(place, hop + seconds + after);
                 });
@@ -100,8 +100,6 @@ impl Estimates<'_> {
         if by_group {
             row.extend((0..links.n_groups()).map(seconds));
         }
-        let factors = &self.progress.links;
-        let factor_of = |host: u32| factors.get(host as usize).copied().unwrap_or(1.0);
         for (place, &other) in hosts.iter().enumerate() {
             let other_group = problem.group(other);
             let hop = match row.get(other_group as usize) {
@@ -111,9 +109,9 @@ impl Estimates<'_> {
             };
             tell(
                 place,
-                match self.has_other_links {
-                    false => hop,
-                    true => hop / factor_of(one).min(factor_of(other)),
+                match self.routes.factor(one, other) {
+                    None => hop,
+                    Some(factor) => hop / factor,
                 },
             );
         }

@@ -1,14 +1,13 @@
 //! The least times of messages, wherever controllers are put that may still move.
 
-use super::Least;
 use crate::problem::OUTSIDE;
+use crate::rounds::planner::stays;
 use crate::rounds::progress::Progress;
-use crate::rounds::question::stays;
 use crate::rounds::setting::{Messages as Mode, Setting, hop_seconds};
 
 /// The part of a message's way that is known: between the controllers that stay where they are.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+struct Known {
     /// The machines of the first and the last of them; [`OUTSIDE`] if there is none.
     first: u32,
     last: u32,
@@ -17,6 +16,13 @@ pub(super) struct Known {
     /// True if the first of them is the first controller of all, and the last one the last.
     is_first: bool,
     is_last: bool,
+}
+
+/// A machine that a message comes by, whatever places are chosen.
+#[derive(Clone, Copy)]
+pub(super) struct Stop {
+    host: u32,
+    group: u32,
 }
 
 /// The least times of messages.
@@ -30,12 +36,7 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// The least times with the ways that [`Least::find_known`] has found.
-    pub(super) fn new(
-        setting: &'a Setting,
-        progress: &'a Progress,
-        known: &'a [Known],
-    ) -> Messages<'a> {
+    fn new(setting: &'a Setting, progress: &'a Progress, known: &'a [Known]) -> Messages<'a> {
         let links = progress.links.iter().copied();
         Messages {
             setting,
@@ -71,8 +72,7 @@ impl<'a> Messages<'a> {
 
     /// From any machine to any other one.
     pub(super) fn anywhere(&self, edge: u32) -> f64 {
-        let data = self.setting.problem().dag().data(edge);
-        let seconds = self.setting.virtual_link.seconds(data) / self.factor;
+        let seconds = self.setting.virtual_seconds[edge as usize] / self.factor;
         seconds.max(self.inside(edge))
     }
 
@@ -81,6 +81,22 @@ impl<'a> Messages<'a> {
         self.known
             .get(edge as usize)
             .map_or(0.0, |known| known.seconds)
+    }
+
+    /// Between two machines of a group, and between machines of two.
+    pub(super) fn legs(&self, edge: u32) -> [f64; 2] {
+        self.setting.legs[edge as usize].map(|seconds| seconds / self.factor)
+    }
+
+    /// The first and the last machine that a message comes by in any case, with the least time between them.
+    pub(super) fn stops(&self, edge: u32) -> Option<(Stop, f64, Stop)> {
+        let known = self.known.get(edge as usize)?;
+        let stop = |host: u32| Stop {
+            host,
+            group: self.setting.problem().group(host),
+        };
+        let (first, last) = (stop(known.first), stop(known.last));
+        (known.first != OUTSIDE).then_some((first, known.seconds, last))
     }
 
     /// Between two machines: straight, or by way of any others.
@@ -105,41 +121,84 @@ impl<'a> Messages<'a> {
     }
 }
 
-impl Least {
+impl Stop {
+    /// The least time from or to a machine of a group: nothing, or one of these legs.
+    #[inline]
+    pub(super) fn to(&self, host: u32, group: u32, [inside, between]: [f64; 2]) -> f64 {
+        match (self.host == host, self.group == group) {
+            (true, _) => 0.0,
+            (false, true) => inside,
+            (false, false) => between,
+        }
+    }
+}
+
+/// The known parts of the ways of all messages, found once for as long as the same controllers stay.
+#[derive(Default)]
+pub(super) struct Ways {
+    /// By edge; none in direct mode.
+    known: Vec<Known>,
+    /// The controllers that stay, and the factors of links, that they were found for.
+    stays: Vec<Option<u32>>,
+    links: Vec<f64>,
+}
+
+impl Ways {
     /// Finds the known parts of all ways: of controllers that have tasks which have started. O(n + e d) for
     /// controllers of depth d.
-    pub(super) fn find_known(&mut self, setting: &Setting, progress: &Progress) {
-        self.known.clear();
+    pub(super) fn find(&mut self, setting: &Setting, progress: &Progress) {
         let Mode::Controllers(tree, _) = setting.messages() else {
             return;
         };
         let stays = stays(progress, tree);
-        let messages = Messages::new(setting, progress, &[]);
-        for edge in 0..setting.problem().dag().n_edges() as u32 {
-            let stops = setting.stops(edge);
-            let mut known = Known {
-                first: OUTSIDE,
-                last: OUTSIDE,
-                seconds: 0.0,
-                is_first: false,
-                is_last: false,
-            };
-            for (number, &stop) in stops.iter().enumerate() {
-                // The last stop that was seen is the one before, if it stays.
-                match (stays[stop as usize], known.first) {
-                    (None, _) => known.is_last = false,
-                    (Some(host), OUTSIDE) => {
-                        known.is_first = number == 0;
-                        (known.first, known.last, known.is_last) = (host, host, true);
-                    }
-                    (Some(host), _) => {
-                        let hosts = [known.last, host];
-                        known.seconds += messages.hop(edge, hosts, known.is_last);
-                        (known.last, known.is_last) = (host, true);
-                    }
+        if self.stays == stays && self.links == progress.links {
+            return;
+        }
+        self.known.clear();
+        let messages = Messages::new(setting, progress, &self.known);
+        let edges = 0..setting.problem().dag().n_edges() as u32;
+        let known = edges
+            .map(|edge| Known::new(&messages, edge, &stays))
+            .collect();
+        self.known = known;
+        self.stays = stays;
+        self.links.clone_from(&progress.links);
+    }
+
+    /// The least times of messages on these ways.
+    pub(super) fn messages<'a>(
+        &'a self,
+        setting: &'a Setting,
+        progress: &'a Progress,
+    ) -> Messages<'a> {
+        Messages::new(setting, progress, &self.known)
+    }
+}
+
+impl Known {
+    fn new(messages: &Messages<'_>, edge: u32, stays: &[Option<u32>]) -> Known {
+        let mut known = Known {
+            first: OUTSIDE,
+            last: OUTSIDE,
+            seconds: 0.0,
+            is_first: false,
+            is_last: false,
+        };
+        for (number, &stop) in messages.setting.stops(edge).iter().enumerate() {
+            // The last stop that was seen is the one before, if it stays.
+            match (stays[stop as usize], known.first) {
+                (None, _) => known.is_last = false,
+                (Some(host), OUTSIDE) => {
+                    known.is_first = number == 0;
+                    (known.first, known.last, known.is_last) = (host, host, true);
+                }
+                (Some(host), _) => {
+                    let hosts = [known.last, host];
+                    known.seconds += messages.hop(edge, hosts, known.is_last);
+                    (known.last, known.is_last) = (host, true);
                 }
             }
-            self.known.push(known);
         }
+        known
     }
 }

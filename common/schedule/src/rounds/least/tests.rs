@@ -6,7 +6,10 @@ use super::Least;
 use crate::order::less;
 use crate::platform::{MessageCost, paper};
 use crate::random::Random;
+use crate::rounds::candidates::Candidates;
 use crate::rounds::question::{Narrower, Question};
+use crate::rounds::routes::Routes;
+use crate::rounds::standing::Standing;
 use crate::rounds::tests::{World, setting};
 use crate::rounds::{Messages, Policy, Progress, Setting};
 use crate::structured::{Shape, Structured};
@@ -58,7 +61,24 @@ proptest! {
         if seed.is_multiple_of(2) {
             movable.retain(|_| random.below(3) > 0);
         }
-        let least = Least::default().makespan(&setting, &progress, &movable);
+        let mut bound = Least::default();
+        let mut least = bound.makespan(&setting, &progress, &movable);
+        if seed % 2 == 1 {
+            let mut candidates = Candidates::default();
+            candidates.begin(&setting, &progress, &[], least);
+            let hosts = candidates.fastest(&setting);
+            let mut standing = Standing::default();
+            let (mut routes, mut chain) = (Routes::default(), Vec::new());
+            routes.find(&setting, &progress.controllers, &progress.links);
+            standing.makespan(&setting, &progress, &routes, &[]);
+            standing.chain(&progress, &mut chain);
+            standing.begin(&setting, &progress, &[]);
+            let times = (&standing.eft[..], &standing.free[..]);
+            let tasks = (&chain[..], hosts);
+            least = least.max(bound.makespan_by_machine(&setting, &progress, tasks, times));
+            let tasks = (&movable[..], hosts);
+            least = least.max(bound.makespan_by_machine(&setting, &progress, tasks, times));
+        }
         let question = Question {
             number: 1,
             movable,

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Memory, Targets, best_place, margin};
+use super::{Choice, Memory, Targets, best_place, margin};
 use crate::order::less;
 use crate::random::Random;
 use crate::rounds::estimates::{Estimates, NONE};
@@ -86,9 +86,13 @@ proptest! {
             let places = (0..hosts as u32).filter(fits);
             let places: Vec<(u32, u32)> =
                 places.flat_map(|host| (0..slots(host)).map(move |slot| (host, slot))).collect();
-            let chosen = best_place(&mut estimates, &cluster, &places, &mut Memory::default());
-            prop_assert_eq!(chosen, tried_place(&mut estimates, &cluster, &places));
-            if let Some((host, slot)) = chosen {
+            let of_use = |_: &Estimates<'_>, _, _| true;
+            let memory = &mut Memory::default();
+            let chosen = best_place(&mut estimates, &cluster, &places, of_use, memory);
+            let tried = tried_place(&mut estimates, &cluster, &places);
+            let tried = tried.map_or(Choice::Nowhere, |(host, slot)| Choice::At(host, slot));
+            prop_assert_eq!(chosen, tried);
+            if let Choice::At(host, slot) = chosen {
                 estimates.place(&cluster, host, slot);
             }
         }

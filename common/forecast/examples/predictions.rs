@@ -1,4 +1,4 @@
-//! `cargo run --release -p forecast --example vectors -- FILE...` works the vectors of a file out
+//! `cargo run --release -p forecast --example predictions -- FILE...` works the vectors of a file out
 //! again and compares; the exit status is 1 if anything differs.
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let files: Vec<String> = std::env::args().skip(1).collect();
     if files.is_empty() {
-        println!("usage: vectors FILE...");
+        println!("usage: predictions FILE...");
         return ExitCode::from(2);
     }
     let mut is_same = true;
