@@ -146,9 +146,13 @@ impl Limits {
         files.into_iter().chain(size).chain(processes).collect()
     }
 
-    /// The limit that a command has probably failed by; `was_refused` is true if its control group
-    /// refused a process.
-    pub(crate) fn met_by(&self, ended: &Ended, was_refused: bool) -> Option<SiteLimit> {
+    /// The limit that a command has probably failed by; `was_refused` tells whether its control group
+    /// refused a process, and is asked only of one that has failed.
+    pub(crate) fn met_by(
+        &self,
+        ended: &Ended,
+        was_refused: impl FnOnce() -> bool,
+    ) -> Option<SiteLimit> {
         let is_signalled = match ended.exit {
             Exit::Exited { code: 0 } => return None,
             Exit::Exited { code } => u32::from(code) == SHELL_SIGNALS + FILE_SIZE_SIGNAL,
@@ -170,7 +174,7 @@ impl Limits {
         let file = file.filter(|_| is_signalled || says(&["File too large"]));
         let processes = self.processes_max.map(SiteLimit::Processes);
         let processes = processes
-            .filter(|_| was_refused || says(&["Resource temporarily unavailable", "annot fork"]));
+            .filter(|_| was_refused() || says(&["Resource temporarily unavailable", "annot fork"]));
         let files = self.open_files_max.map(SiteLimit::OpenFiles);
         let files = files.filter(|_| says(&["Too many open files"]));
         file.or(processes).or(files)

@@ -18,7 +18,7 @@ use crate::directory::{Acknowledged, DirectoryError, Lock};
 use crate::guard::guarded;
 use crate::layout::{MESSAGE_BYTES_MAX, ROW_KEY_BYTES, STREAM_KEY_BYTES_MAX, StreamKey, Totals};
 use crate::reserve::Reserve;
-use crate::tail::{Change, TAIL_BYTES, Tail, What};
+use crate::tail::{self, Change, TAIL_BYTES, Tail, What};
 
 use self::create::create_store;
 use self::writer::Writer;
@@ -280,7 +280,8 @@ impl Journal {
         let Store::Open(store) = &self.store else {
             return Err(CommitError::AfterFailure);
         };
-        let tail = self.tail.changes();
+        let payloads = self.tail.payloads();
+        let tail = payloads.as_deref().and_then(tail::changes);
         let tail = tail.expect("its frames are made here, or were read at the opening");
         let tail = tail.iter().map(|(stream, what)| (stream, *what));
         write(

@@ -6,15 +6,20 @@
 //! stream number (8), kind (1), event number (8), part (4). Record, cut into parts:
 //! CRC32 (4), length of what follows (4), payload. The CRC covers the stream's key, the kind, the
 //! event number and the payload, so that a record that strays to another place is found as well.
+//! The highest bit of the length says that the payload is packed (`packing.rs`); the CRC covers that bit
+//! with the kind.
 //!
-//! Payloads: founding event: length of the stream's key (1), key, event. Snapshot: its bytes; its
+//! Payloads, before they are packed: founding event: length of the stream's key (1), key, event. Snapshot: its bytes; its
 //! event number is the last event it stands for. Chunk: for each event its length (4, big-endian)
 //! and its bytes; its event number is that of its first event. Chapter: its bytes; its number among the
 //! chapters is in place of the event number.
 //!
 //! One more row has the totals of all records.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::packing::{packed, unpacked};
 
 /// Longest key of a stream, in bytes: more than a process id.
 pub const STREAM_KEY_BYTES_MAX: usize = 64;
@@ -27,15 +32,35 @@ pub const MESSAGE_BYTES_MAX: usize = 128 << 20;
 /// its key up to a power of two: a chunk of 256 KiB would take 512.
 pub(crate) const CHUNK_BYTES_MAX: usize = (256 << 10) - 512;
 
-/// Bytes in one row. The store rounds a big row up to a power of two of its pages, so a row just
+/// Bytes in one row of a long record. The store rounds a big row up to a power of two of its pages, so a row just
 /// below 512 KiB wastes little, and a record of 65 MiB does not take 128.
-pub(crate) const PART_BYTES: usize = (512 << 10) - 256;
+const PART_BYTES: usize = (512 << 10) - 256;
+
+/// Bytes in one row of other records: what a packed chunk takes is no power of two.
+const SHORT_PART_BYTES: usize = (16 << 10) - 256;
+
+/// Bytes up to which a record is cut into short parts.
+const SHORT_RECORD_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of a record in each of its rows but the last one.
+pub(crate) fn part_bytes(record_bytes: usize) -> usize {
+    match record_bytes <= SHORT_RECORD_BYTES_MAX {
+        true => SHORT_PART_BYTES,
+        false => PART_BYTES,
+    }
+}
 
 /// Bytes of the longest record: the longest message and its frame.
 pub(crate) const RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 1024;
 
 /// Bytes of a record before its payload: CRC and length.
 pub(crate) const HEAD_BYTES: usize = 8;
+
+/// The bit of a record's length that says that its payload is packed.
+const PACKED: u32 = 1 << 31;
+
+/// The bit of the kind in the checksum of a packed payload.
+const PACKED_KIND: u8 = 1 << 7;
 
 /// Bytes of a row's key.
 pub(crate) const ROW_KEY_BYTES: usize = 21;
@@ -179,35 +204,87 @@ impl Draft {
         self.0.len()
     }
 
-    /// Fills in the head. Returns the record's bytes and its CRC.
+    /// Packs the payload where that gains, and fills in the head. Returns the record's bytes and its CRC.
     pub(crate) fn seal(mut self, stream: &StreamKey, kind: Kind, number: u64) -> (Vec<u8>, u32) {
-        let crc = checksum(stream, kind, number, &self.0[HEAD_BYTES..]);
+        let packed = packed(&self.0[HEAD_BYTES..]);
+        let form = match packed {
+            Some(_) => Form::Packed,
+            None => Form::Plain,
+        };
+        if let Some(packed) = packed {
+            self.0.truncate(HEAD_BYTES);
+            self.0.extend_from_slice(&packed);
+        }
+        let crc = checksum(stream, (kind, form), number, &self.0[HEAD_BYTES..]);
         let length = u32::try_from(self.0.len() - HEAD_BYTES).expect("records are bounded");
+        let length = match form {
+            Form::Plain => length,
+            Form::Packed => length | PACKED,
+        };
         self.0[..4].copy_from_slice(&crc.to_be_bytes());
         self.0[4..8].copy_from_slice(&length.to_be_bytes());
         (self.0, crc)
     }
 }
 
+/// The form of a record's payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Plain,
+    Packed,
+}
+
+impl Form {
+    /// The payload as it was drafted; none if it cannot be unpacked.
+    pub(crate) fn read(self, payload: &[u8]) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Form::Plain => Some(Cow::Borrowed(payload)),
+            Form::Packed => unpacked(payload, RECORD_BYTES_MAX).map(Cow::Owned),
+        }
+    }
+}
+
+/// The first bytes of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) crc: u32,
+    /// Bytes of the payload as it is stored.
+    pub(crate) length: usize,
+    pub(crate) form: Form,
+}
+
 /// CRC32 of a record's position and payload.
-pub(crate) fn checksum(stream: &StreamKey, kind: Kind, number: u64, payload: &[u8]) -> u32 {
+pub(crate) fn checksum(
+    stream: &StreamKey,
+    (kind, form): (Kind, Form),
+    number: u64,
+    payload: &[u8],
+) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     let mut place = [0; STREAM_KEY_BYTES_MAX + 10];
     let length = stream.0.len();
     place[..length].copy_from_slice(&stream.0);
     place[length] = u8::try_from(length).expect("stream keys are bounded to 64 bytes");
-    place[length + 1] = kind as u8;
+    place[length + 1] = match form {
+        Form::Plain => kind as u8,
+        Form::Packed => kind as u8 | PACKED_KIND,
+    };
     place[length + 2..length + 10].copy_from_slice(&number.to_be_bytes());
     hasher.update(&place[..length + 10]);
     hasher.update(payload);
     hasher.finalize()
 }
 
-/// CRC and payload length from the first bytes of a record; none if they are impossible.
-pub(crate) fn read_head(bytes: &[u8]) -> Option<(u32, usize)> {
+/// The head from the first bytes of a record; none if it is impossible.
+pub(crate) fn read_head(bytes: &[u8]) -> Option<Head> {
     let crc = u32::from_be_bytes(fixed(bytes.get(..4)?));
-    let length = u32::from_be_bytes(fixed(bytes.get(4..8)?)) as usize;
-    (length <= RECORD_BYTES_MAX).then_some((crc, length))
+    let length = u32::from_be_bytes(fixed(bytes.get(4..8)?));
+    let form = match length & PACKED {
+        0 => Form::Plain,
+        1.. => Form::Packed,
+    };
+    let length = (length & !PACKED) as usize;
+    (length <= RECORD_BYTES_MAX).then_some(Head { crc, length, form })
 }
 
 /// Stream key and event of a founding record's payload.

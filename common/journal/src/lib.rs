@@ -24,6 +24,7 @@ pub mod durable;
 mod guard;
 mod journal;
 mod layout;
+mod packing;
 mod records;
 mod records_committer;
 mod reserve;

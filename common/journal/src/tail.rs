@@ -9,21 +9,26 @@
 //! The file is a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
 //! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
 //! payload is a sequence of changes; a change is its kind (1), the length of its stream's key (1),
-//! the key, the length of its bytes (4) and its bytes, which begin with its number (4) in a chapter. After the last frame there are remains of an
-//! earlier round, whose numbers are lower.
+//! the key, the length of its bytes (4) and its bytes, which begin with its number (4) in a chapter. One change of
+//! a kind of its own, without a key, stands for all changes of a frame: its bytes are those, packed (`packing.rs`).
+//! After the last frame there are remains of an earlier round, whose numbers are lower.
 //!
 //! Only the last frame can be unfinished after a crash, because each is flushed before the next is
 //! written. So a wrong frame with a later one after it is damage.
 
+mod sectors;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::directory::{DirectoryError, io_error, sync_directory};
-use crate::layout::{STREAM_KEY_BYTES_MAX, StreamKey};
+use crate::layout::{MESSAGE_BYTES_MAX, STREAM_KEY_BYTES_MAX, StreamKey};
+use crate::packing::{packed, unpacked};
+
+use self::sectors::{SECTOR_BYTES, SectorFile};
 
 /// The file's name in the journal's directory.
 pub(crate) const TAIL_FILE: &str = "tail";
@@ -40,11 +45,14 @@ pub(crate) const TAIL_FIRST_BYTES: usize = 64 << 10;
 const AHEAD_BYTES_MIN: usize = 16 << 10;
 const AHEAD_BYTES_MAX: usize = 128 << 10;
 
+/// Bytes that file systems record as written, or not, at least.
+const BLOCK_BYTES: usize = 4 << 10;
+
 /// Bytes of a frame before its payload.
 const HEAD_BYTES: usize = 16;
 
-/// Bytes of a change beside its stream's key and its own bytes, without the number of a chapter.
-const CHANGE_BYTES: usize = 6;
+/// The kind of a change that stands for all changes of its frame.
+const PACKED_KIND: u8 = 5;
 
 /// A change of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +124,11 @@ pub(crate) type Change<'b> = (&'b StreamKey, What<'b>);
 /// The frames that are not in the store, and the file that contains them from its beginning on.
 pub(crate) struct Tail {
     /// None for reading only.
-    file: Option<File>,
-    frames: Vec<u8>,
+    file: Option<SectorFile>,
+    /// The content of the file, as far as it was read or written: the frames, and remains.
+    content: Vec<u8>,
+    /// Bytes of the frames.
+    end: usize,
     /// Bytes from the beginning of the file that have been written, including zeros.
     written: usize,
     /// Bytes of the file.
@@ -138,7 +149,8 @@ impl OpenedTail {
     pub(crate) fn nothing() -> OpenedTail {
         let tail = Tail {
             file: None,
-            frames: Vec::new(),
+            content: Vec::new(),
+            end: 0,
             written: 0,
             reserved: 0,
         };
@@ -193,13 +205,15 @@ impl Tail {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("open", &path)(error).into()),
         }
-        let (length, n_commits) = follow(&bytes, n_stored)?;
-        let is_cut = Head::read(&bytes[length..]).is_some_and(|head| head.number == n_commits + 1);
+        let (end, n_commits) = follow(&bytes, n_stored)?;
+        let is_cut = Head::read(&bytes[end..]).is_some_and(|head| head.number == n_commits + 1);
         let (written, reserved) = (used(&bytes), bytes.len());
-        bytes.truncate(length);
+        // A file that was cut ends anywhere.
+        bytes.resize(bytes.len().next_multiple_of(SECTOR_BYTES), 0);
         let tail = Tail {
             file: None,
-            frames: bytes,
+            content: bytes,
+            end,
             written,
             reserved,
         };
@@ -220,10 +234,7 @@ impl Tail {
             sync_directory(dir)?;
         }
         self.reserved = self.reserved.max(TAIL_FIRST_BYTES);
-        let file = OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .map_err(io_error("open", &path))?;
+        let file = SectorFile::open(&path).map_err(io_error("open", &path))?;
         self.file = Some(file);
         Ok(())
     }
@@ -235,72 +246,78 @@ impl Tail {
         number: u64,
         changes: impl Iterator<Item = Change<'b>>,
     ) -> io::Result<bool> {
-        let start = self.frames.len();
-        if start + HEAD_BYTES > TAIL_BYTES {
+        let mut frame = vec![0; HEAD_BYTES];
+        for change in changes {
+            append_change(&mut frame, change);
+        }
+        pack(&mut frame);
+        let start = self.end;
+        let end = start + frame.len();
+        if end > TAIL_BYTES {
             return Ok(false);
         }
-        self.frames.resize(start + HEAD_BYTES, 0);
-        for change in changes {
-            let bytes = CHANGE_BYTES + change.0.0.len() + change.1.len();
-            if self.frames.len() + bytes > TAIL_BYTES {
-                self.frames.truncate(start);
-                return Ok(false);
-            }
-            append_change(&mut self.frames, change);
-        }
-        let Some(file) = &self.file else {
+        let Some(file) = &mut self.file else {
             return Err(ErrorKind::PermissionDenied.into());
         };
-        let end = self.frames.len();
         if end > self.reserved {
-            if reserve(file, TAIL_BYTES).is_err() {
+            if reserve(file.file(), TAIL_BYTES).is_err() {
                 // A full disk: the file is good for as much as before.
-                self.frames.truncate(start);
                 return Ok(false);
             }
             self.reserved = TAIL_BYTES;
         }
-        seal(&mut self.frames[start..], number);
-        if end <= self.written {
-            file.write_all_at(&self.frames[start..], start as u64)?;
-        } else {
+        seal(&mut frame, number);
+        let until = match end <= self.written {
+            true => end,
             // A first write to a block makes the file system record that, which takes several times
             // as long as the commit: so it is done for many commits at once.
-            let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
-            let until = (end + ahead).min(self.reserved);
-            let mut padded = self.frames[start..].to_vec();
-            padded.resize(until - start, 0);
-            file.write_all_at(&padded, start as u64)?;
-            self.written = until;
+            false => {
+                let ahead = end.clamp(AHEAD_BYTES_MIN, AHEAD_BYTES_MAX);
+                (end + ahead)
+                    .next_multiple_of(BLOCK_BYTES)
+                    .min(self.reserved)
+            }
+        };
+        let in_sectors = until.next_multiple_of(SECTOR_BYTES);
+        if self.content.len() < in_sectors {
+            self.content.resize(in_sectors, 0);
         }
-        file.sync_data()?;
+        self.content[start..end].copy_from_slice(&frame);
+        file.write(&self.content, start..until)?;
+        file.file().sync_data()?;
+        self.written = self.written.max(until);
+        self.end = end;
         Ok(true)
     }
 
-    /// All changes that are not in the store, in order; none if a frame has an impossible form.
-    pub(crate) fn changes(&self) -> Option<Vec<(StreamKey, What<'_>)>> {
-        let mut changes = Vec::new();
-        let mut rest = &self.frames[..];
+    /// The content of all frames that are not in the store, for [`changes`]; none if a packed one has an
+    /// impossible form.
+    pub(crate) fn payloads(&self) -> Option<Vec<u8>> {
+        let mut payloads = Vec::with_capacity(self.end);
+        let mut rest = &self.content[..self.end];
         while let Some(head) = Head::read(rest) {
             let (frame, after) = rest.split_at_checked(HEAD_BYTES + head.payload_bytes)?;
-            read_changes(&frame[HEAD_BYTES..], &mut changes)?;
+            match packed_changes(&frame[HEAD_BYTES..]) {
+                Some(packed) => payloads.extend(unpacked(packed, MESSAGE_BYTES_MAX)?),
+                None => payloads.extend_from_slice(&frame[HEAD_BYTES..]),
+            }
             rest = after;
         }
-        Some(changes)
+        Some(payloads)
     }
 
     /// Empties the tail, once the store has everything.
     pub(crate) fn clear(&mut self) {
-        self.frames.clear();
+        self.end = 0;
     }
 
     /// Bytes of the commits that are not in the store.
     pub(crate) fn bytes(&self) -> usize {
-        self.frames.len()
+        self.end
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.end == 0
     }
 }
 
@@ -388,8 +405,8 @@ fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
 /// The beginning of the zeros that were never written, rounded to the block.
 fn used(bytes: &[u8]) -> usize {
     let mut used = bytes;
-    while let Some((rest, block)) = used.split_last_chunk::<4096>()
-        && *block == [0; 4096]
+    while let Some((rest, block)) = used.split_last_chunk::<BLOCK_BYTES>()
+        && *block == [0; BLOCK_BYTES]
     {
         used = rest;
     }
@@ -406,8 +423,30 @@ fn append_change(out: &mut Vec<u8>, (stream, what): Change<'_>) {
     out.extend_from_slice(what.bytes());
 }
 
-fn read_changes<'b>(mut payload: &'b [u8], changes: &mut Vec<(StreamKey, What<'b>)>) -> Option<()> {
-    while let Some((&[kind, key_length], rest)) = payload.split_first_chunk() {
+/// Replaces the changes of a frame by one that stands for them, where that takes less.
+fn pack(frame: &mut Vec<u8>) {
+    let Some(packed) = packed(&frame[HEAD_BYTES..]) else {
+        return;
+    };
+    let length = u32::try_from(packed.len()).expect("messages are bounded to 128 MiB");
+    frame.truncate(HEAD_BYTES);
+    frame.extend_from_slice(&[PACKED_KIND, 0]);
+    frame.extend_from_slice(&length.to_be_bytes());
+    frame.extend_from_slice(&packed);
+}
+
+/// The packed changes of a frame with this payload; none where they are not packed.
+fn packed_changes(payload: &[u8]) -> Option<&[u8]> {
+    let (&[kind, key_length], rest) = payload.split_first_chunk()?;
+    let (length, packed) = rest.split_first_chunk()?;
+    let is_whole = u32::from_be_bytes(*length) as usize == packed.len();
+    (kind == PACKED_KIND && key_length == 0 && is_whole).then_some(packed)
+}
+
+/// All changes of frames with these contents, in order; none if they have an impossible form.
+pub(crate) fn changes(mut payloads: &[u8]) -> Option<Vec<(StreamKey, What<'_>)>> {
+    let mut changes = Vec::new();
+    while let Some((&[kind, key_length], rest)) = payloads.split_first_chunk() {
         let key_length = usize::from(key_length);
         if key_length > STREAM_KEY_BYTES_MAX {
             return None;
@@ -416,9 +455,9 @@ fn read_changes<'b>(mut payload: &'b [u8], changes: &mut Vec<(StreamKey, What<'b
         let (length, rest) = rest.split_first_chunk()?;
         let (bytes, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         changes.push((StreamKey(key.to_vec()), What::from_parts(kind, bytes)?));
-        payload = rest;
+        payloads = rest;
     }
-    payload.is_empty().then_some(())
+    payloads.is_empty().then_some(changes)
 }
 
 #[cfg(test)]

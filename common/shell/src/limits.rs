@@ -27,9 +27,9 @@ pub const COMMIT_INLINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of events that may wait for a running flush before stepping pauses.
 pub const COMMIT_WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// Time for which a batch may wait for others that nobody waits for either: some flushes of a fast disk, and a
-/// fraction of what is sent ahead to machines of short commands.
-pub const COMMIT_WAIT_MAX: Span = Span::from_millis(2);
+/// Time for which a batch may wait for others that nobody waits for either: so many that what several machines of short
+/// commands report shares a flush, and a fraction of what is sent ahead to them.
+pub const COMMIT_WAIT_MAX: Span = Span::from_millis(4);
 
 /// Batches that may wait for a running flush, because their effects are in memory.
 pub const COMMIT_WAITING_BATCHES_MAX: usize = 256;
@@ -161,6 +161,10 @@ pub const LINK_WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes in flight to one peer that it has not confirmed: a tenth of a second at 40 MiB/s.
 pub const LINK_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Packets that a peer may receive without confirming them at once. It confirms them with what it sends next, or
+/// after 25 ms, and out of turn at once. A confirmation by itself is a packet that wakes both sides.
+pub const LINK_PACKETS_UNCONFIRMED_MAX: u32 = 10;
 
 /// Socket buffer of links. With the system's default of 212 kB, thousands of packets are lost on
 /// one machine.

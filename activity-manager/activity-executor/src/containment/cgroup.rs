@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, Mode, OFlags, access, open};
 
-/// Bytes of `cgroup.events`, which has two or three short lines.
+/// Bytes of files that are read for each command: `cgroup.events` and its like have two or three short lines.
 const EVENTS_BYTES: usize = 128;
 
 /// Members of a group that are read at once.
@@ -137,11 +137,9 @@ impl SlotGroup {
 
     /// Returns true if a process lives in it or below it.
     pub(crate) fn is_populated(&self) -> bool {
-        let mut bytes = [0; EVENTS_BYTES];
         // It can be read as long as the group exists, and a group with processes exists.
-        let n = self.events.read_at(&mut bytes, 0).unwrap_or(0);
-        let text = bytes.get(..n).unwrap_or_default();
-        text.windows(11).any(|words| words == b"populated 1")
+        let text = read_kept(&self.events).unwrap_or_default();
+        number_after(&text, "populated") > 0
     }
 
     /// Kills every process in it and below.
@@ -159,7 +157,7 @@ impl SlotGroup {
 
     /// Returns true if it is not there any more.
     pub(crate) fn is_removed(&self) -> bool {
-        !self.path.exists()
+        read_kept(&self.events).is_err()
     }
 
     /// Removes the empty group.
@@ -223,26 +221,42 @@ impl SlotGroup {
     }
 }
 
-/// The limit on the processes of one slot's group, with the controller of either version.
+/// The limit on the processes of one slot's group, with the controller of either version. Its files stay open: they are
+/// read for each command.
 #[derive(Debug)]
-pub(crate) struct ProcessLimit(PathBuf);
+pub(crate) struct ProcessLimit {
+    /// None where the system does not count what it refuses.
+    events: Option<File>,
+    current: File,
+}
 
 impl ProcessLimit {
     /// Limits an existing group.
     pub(crate) fn set(group: &Path, processes_max: u32) -> io::Result<ProcessLimit> {
         write(&group.join("pids.max"), &processes_max.to_string())?;
-        Ok(ProcessLimit(group.to_owned()))
+        Ok(ProcessLimit {
+            events: File::open(group.join("pids.events")).ok(),
+            current: File::open(group.join("pids.current"))?,
+        })
     }
 
     /// Number of processes and threads that were refused.
     pub(crate) fn n_refused(&self) -> u64 {
-        count_in(&self.0.join("pids.events"), "max")
+        let text = self
+            .events
+            .as_ref()
+            .and_then(|events| read_kept(events).ok());
+        number_after(&text.unwrap_or_default(), "max")
     }
 
     /// Returns true if processes count towards it, including ended ones that are not collected yet.
     pub(crate) fn is_charged(&self) -> bool {
-        let current = fs::read_to_string(self.0.join("pids.current"));
-        current.is_ok_and(|current| current.trim_end() != "0")
+        read_kept(&self.current).is_ok_and(|current| current.trim_end() != "0")
+    }
+
+    /// Returns true if its group is not there any more.
+    fn is_removed(&self) -> bool {
+        read_kept(&self.current).is_err()
     }
 }
 
@@ -275,7 +289,7 @@ impl ProcessGroup {
 
     /// Returns true if it is not there any more.
     pub(crate) fn is_removed(&self) -> bool {
-        !self.limit.0.exists()
+        self.limit.is_removed()
     }
 }
 
@@ -382,9 +396,20 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
+/// The present content of an open file of a group. It fails when the group is gone.
+fn read_kept(file: &File) -> io::Result<String> {
+    let mut bytes = [0; EVENTS_BYTES];
+    let n = file.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(&bytes[..n]).into_owned())
+}
+
 /// The number after a word at the beginning of a line; 0 if there is none.
 fn count_in(path: &Path, word: &str) -> u64 {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    number_after(&fs::read_to_string(path).unwrap_or_default(), word)
+}
+
+/// The same in the content of a file.
+fn number_after(text: &str, word: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     let found = lines.find(|(name, _)| *name == word);
     found

@@ -370,7 +370,7 @@ impl Executor {
         ended.limit = self
             .parts
             .limits
-            .met_by(&ended, processes.was_refused_processes());
+            .met_by(&ended, || processes.was_refused_processes());
         self.parts.keep_output(&mut ended);
         self.parts.store.end(ended);
         self.tell(Answer::Ended, attempt);

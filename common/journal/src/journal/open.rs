@@ -250,12 +250,21 @@ pub(super) fn read_tail(dir: &Path, n_stored: u64) -> Result<tail::OpenedTail, O
     })
 }
 
+/// The content of a tail's frames.
+pub(super) fn payloads_of(dir: &Path, tail: &Tail) -> Result<Vec<u8>, OpenError> {
+    tail.payloads().ok_or_else(|| unread(dir))
+}
+
+/// The changes in it.
 pub(super) fn changes_of<'t>(
     dir: &Path,
-    tail: &'t Tail,
+    payloads: &'t [u8],
 ) -> Result<Vec<(StreamKey, What<'t>)>, OpenError> {
-    let unread = || tail_damaged(dir, "a commit".to_owned(), "is none that is ever written");
-    tail.changes().ok_or_else(unread)
+    tail::changes(payloads).ok_or_else(|| unread(dir))
+}
+
+fn unread(dir: &Path) -> OpenError {
+    tail_damaged(dir, "a commit".to_owned(), "is none that is ever written")
 }
 
 pub(super) fn tail_damaged(dir: &Path, place: String, what: &'static str) -> OpenError {
@@ -374,7 +383,8 @@ fn read_store(
             return Err(panicked(message));
         }
     };
-    let mut overlay = Overlay::new(changes_of(dir, &found.tail)?);
+    let payloads = payloads_of(dir, &found.tail)?;
+    let mut overlay = Overlay::new(changes_of(dir, &payloads)?);
     let mut misfit = None;
     let mut seen = Seen::default();
     let mut lay = |history| match overlay.over(history) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redb::{ReadableTable, ReadableTableMetadata};
 
-use super::open::{OpenError, changes_of, open_file, read_tail};
+use super::open::{OpenError, changes_of, open_file, payloads_of, read_tail};
 use super::scan::scan;
 use super::{Change, Database, RECORDS, STORE_FILE, StoreError, Stored, What, write};
 use crate::directory::{Lock, check_version};
@@ -60,7 +60,8 @@ fn settle_fitting(dir: &Path, store: &Database, mut stored: Stored) -> Result<()
     if found.n_commits == stored.totals.n_commits {
         return Ok(());
     }
-    let changes = changes_of(dir, &found.tail)?;
+    let payloads = payloads_of(dir, &found.tail)?;
+    let changes = changes_of(dir, &payloads)?;
     let mut known: BTreeSet<_> = stored.streams.keys().cloned().collect();
     let fitting: Vec<Change<'_>> = changes
         .iter()
@@ -94,8 +95,8 @@ fn remove_rows(store: &Database, stream_id: u64) -> Result<u64, StoreError> {
         for row in records.range::<&[u8; ROW_KEY_BYTES]>(..&TOTALS_ROW)? {
             let (key, value) = row?;
             let first_part = RowKey::from_bytes(key.value()).is_some_and(|key| key.part == 0);
-            if let (true, Some((crc, _))) = (first_part, read_head(value.value())) {
-                totals.add(1, u64::from(crc));
+            if let (true, Some(head)) = (first_part, read_head(value.value())) {
+                totals.add(1, u64::from(head.crc));
             }
         }
         // The same number, because the tail continues it.

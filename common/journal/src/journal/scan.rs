@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::{RECORDS, StoreError, Stored, Stream};
 use crate::layout::{
-    HEAD_BYTES, Kind, ROW_KEY_BYTES, RowKey, StreamKey, TOTALS_ROW, Totals, checksum, read_chunk,
-    read_founding, read_head,
+    HEAD_BYTES, Head, Kind, ROW_KEY_BYTES, RowKey, StreamKey, TOTALS_ROW, Totals, checksum,
+    read_chunk, read_founding, read_head,
 };
 
 /// One stream for replay: the founding event, the snapshot with its chapters, the events after it.
@@ -101,13 +101,13 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
             if key.part != 0 {
                 return Err(self.damage(Some(key), &place(), "lacks its beginning"));
             }
-            let Some((crc, length)) = read_head(value.value()) else {
+            let Some(head) = read_head(value.value()) else {
                 return Err(self.damage(Some(key), &place(), "has an impossible length"));
             };
             let mut record = value.value().to_vec();
             drop(value);
             let mut part = 0;
-            while record.len() < HEAD_BYTES + length {
+            while record.len() < HEAD_BYTES + head.length {
                 part += 1;
                 let Some(row) = rows.next() else {
                     return Err(self.damage(Some(key), &place(), "lacks its end"));
@@ -118,10 +118,10 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                 }
                 record.extend_from_slice(value.value());
             }
-            if record.len() != HEAD_BYTES + length {
+            if record.len() != HEAD_BYTES + head.length {
                 return Err(self.damage(Some(key), &place(), "has a wrong length"));
             }
-            self.record(key, crc, &record[HEAD_BYTES..])?;
+            self.record(key, head, &record[HEAD_BYTES..])?;
         }
         self.end_stream();
         let stored = records.get(&TOTALS_ROW)?;
@@ -141,13 +141,15 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
     }
 
     /// Handles one complete record.
-    fn record(&mut self, key: RowKey, crc: u32, payload: &[u8]) -> Result<(), ScanError> {
+    fn record(&mut self, key: RowKey, head: Head, payload: &[u8]) -> Result<(), ScanError> {
+        let crc = head.crc;
         if key.kind == Kind::Founding {
             self.end_stream();
-            let Some((stream, event)) = read_founding(payload) else {
+            let read = head.form.read(payload);
+            let Some((stream, event)) = read.as_deref().and_then(read_founding) else {
                 return Err(self.damage(Some(key), &place(&None, key), "is damaged"));
             };
-            self.check(key, crc, payload, &stream)?;
+            self.check(key, head, payload, &stream)?;
             if key.number != 0 || self.stored.streams.contains_key(&stream) {
                 return Err(self.damage(Some(key), &place(&None, key), "is there twice"));
             }
@@ -180,8 +182,12 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
                     return Err(self.damage(Some(key), &place, "is missing"));
                 }
             };
-            self.check(key, crc, payload, &stream)?;
-            self.follower(key, crc, payload)?;
+            self.check(key, head, payload, &stream)?;
+            let Some(read) = head.form.read(payload) else {
+                let place = place(&self.current, key);
+                return Err(self.damage(Some(key), &place, "has a form that is never written"));
+            };
+            self.follower(key, crc, &read)?;
         }
         self.stored.totals.add(1, u64::from(crc));
         Ok(())
@@ -241,11 +247,11 @@ impl<'p, F: FnMut(History)> Scan<'p, F> {
     fn check(
         &self,
         key: RowKey,
-        crc: u32,
+        head: Head,
         payload: &[u8],
         stream: &StreamKey,
     ) -> Result<(), ScanError> {
-        if checksum(stream, key.kind, key.number, payload) == crc {
+        if checksum(stream, (key.kind, head.form), key.number, payload) == head.crc {
             return Ok(());
         }
         Err(self.damage(

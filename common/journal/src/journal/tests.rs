@@ -6,12 +6,25 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::directory::FORMAT;
-use crate::layout::{Kind, PART_BYTES, RowKey};
+use crate::layout::{Kind, RowKey};
 use crate::tail::TAIL_FILE;
 
 mod chapters;
 mod damage;
 mod reading;
+
+/// Bytes of a record that takes several rows, even of a long record.
+const BIG_BYTES: usize = 1_100_000;
+
+/// Bytes that cannot be packed.
+fn drawn(seed: u8, n_bytes: usize) -> Vec<u8> {
+    let mut state = u32::from(seed);
+    let draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(draw).take(n_bytes).collect()
+}
 
 /// The expected content: streams in the order of their founding.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +153,7 @@ fn a_file_that_is_mostly_free_is_compacted() {
     let (mut journal, ..) = open(dir.path());
     for number in 0..20 {
         journal
-            .commit(&[events(number, &[("p", &[1; 1 << 20])])])
+            .commit(&[events(number, &[("p", &drawn(1, 1 << 20))])])
             .unwrap();
     }
     journal.commit(&[events(20, &[("q", b"kept")])]).unwrap();
@@ -216,8 +229,9 @@ fn a_later_format_is_refused_before_the_store_is_touched() {
     assert_eq!(
         refusal(dir.path()),
         format!(
-            "{} was written by xavantes 9.7.1 (journal format 6), this program reads up to 5",
-            dir.path().display()
+            "{} was written by xavantes 9.7.1 (journal format {}), this program reads up to {FORMAT}",
+            dir.path().display(),
+            FORMAT + 1
         )
     );
     assert!(fs::read(dir.path().join(STORE_FILE)).unwrap() == before);
@@ -281,7 +295,7 @@ fn an_earlier_format_is_refused_before_the_store_is_touched() {
 fn a_full_tail_moves_to_the_store_in_bulk() {
     let dir = TempDir::new().unwrap();
     let (mut journal, ..) = open(dir.path());
-    let event = [5; 3000];
+    let event = drawn(5, 3000);
     let n_commits = 3 * TAIL_BYTES as u64 / 3000;
     let mut n_settled = 0;
     for number in 0..n_commits {
@@ -320,7 +334,7 @@ fn there_is_a_store_once_there_was_more_than_the_tail_holds() {
     let (mut journal, histories, opened) = open(dir.path());
     assert_eq!((histories.len(), opened.file_bytes), (1, 0));
     assert!(!opened.created && !opened.unclean);
-    let filling = vec![7; TAIL_BYTES - 20];
+    let filling = drawn(7, TAIL_BYTES - 20);
     journal.commit(&[events(2, &[("p", &filling)])]).unwrap();
     journal.close().unwrap();
     assert!(dir.path().join(STORE_FILE).exists());
@@ -356,7 +370,7 @@ fn a_full_disk_ends_the_journal_and_loses_nothing() {
     let (mut journal, ..) = open(disk.0);
     let mut n_durable = 0;
     let error = loop {
-        match journal.commit(&[events(n_durable, &[("p", &[7; 100_000])])]) {
+        match journal.commit(&[events(n_durable, &[("p", &drawn(7, 100_000))])]) {
             Ok(()) => n_durable += 1,
             Err(error) => break error,
         }
@@ -374,7 +388,12 @@ fn a_full_disk_ends_the_journal_and_loses_nothing() {
         opened.unclean && opened.n_events >= n_durable && n_durable > 5,
         "{opened:?}"
     );
-    assert!(histories[0].tail.iter().all(|event| event == &[7; 100_000]));
+    assert!(
+        histories[0]
+            .tail
+            .iter()
+            .all(|event| *event == drawn(7, 100_000))
+    );
     let again = Journal::open(disk.0, &options());
     assert!(again.is_ok() || again.is_err_and(|error| matches!(error, OpenError::Store { .. })));
 }
@@ -399,7 +418,7 @@ fn commits_on_a_full_disk_use_the_reserve() {
     // More than the tail holds, several times.
     let mut n_durable = 0;
     while n_durable < 30 {
-        let event = events(n_durable, &[("p", &[7; 100_000])]);
+        let event = events(n_durable, &[("p", &drawn(7, 100_000))]);
         journal.commit(&[event]).unwrap();
         n_durable += 1;
     }
@@ -418,7 +437,7 @@ fn commits_on_a_full_disk_use_the_reserve() {
     fill(disk.0);
     let error = loop {
         n_durable += 1;
-        match journal.commit(&[events(n_durable, &[("p", &[7; 400_000])])]) {
+        match journal.commit(&[events(n_durable, &[("p", &drawn(7, 400_000))])]) {
             Ok(()) => {}
             Err(error) => break error,
         }
@@ -534,15 +553,15 @@ proptest! {
             match step {
                 Step::Event(stream, event) => batch.events.push((StreamKey(vec![stream]), event)),
                 Step::Big(stream) => {
-                    batch.events.push((StreamKey(vec![stream]), vec![stream; PART_BYTES + 3]));
+                    batch.events.push((StreamKey(vec![stream]), drawn(stream, BIG_BYTES / 2)));
                 }
                 Step::Snapshot(stream, bytes) => {
                     batch.snapshots.push((StreamKey(vec![stream]), bytes));
                 }
                 Step::Chapter(stream, number, is_big) => {
-                    let len = if is_big { 2 * PART_BYTES + 1 } else { 9 };
+                    let len = if is_big { BIG_BYTES } else { 9 };
                     let (stream, number) = (StreamKey(vec![stream]), number);
-                    let bytes = vec![batch.events.len() as u8; len];
+                    let bytes = drawn(batch.events.len() as u8, len);
                     batch.snapshots.push((stream.clone(), vec![1]));
                     batch.chapters.push((stream, number, bytes));
                 }

@@ -6,8 +6,8 @@ use redb::Table;
 
 use super::{CommitError, StoreError, Stored, Stream};
 use crate::layout::{
-    CHUNK_BYTES_MAX, Draft, Kind, PART_BYTES, ROW_KEY_BYTES, RowKey, StreamKey, TOTALS_ROW,
-    first_row, last_row,
+    CHUNK_BYTES_MAX, Draft, Kind, ROW_KEY_BYTES, RowKey, StreamKey, TOTALS_ROW, first_row,
+    last_row, part_bytes,
 };
 use crate::tail::{Change, What};
 
@@ -195,7 +195,7 @@ impl<'t, 'b> Writer<'t, 'b> {
         number: u64,
         bytes: &[u8],
     ) -> Result<(), CommitError> {
-        for (part, bytes) in (0..).zip(bytes.chunks(PART_BYTES)) {
+        for (part, bytes) in (0..).zip(bytes.chunks(part_bytes(bytes.len()))) {
             let key = RowKey {
                 stream_id,
                 kind,

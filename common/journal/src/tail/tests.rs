@@ -5,6 +5,9 @@ use tempfile::TempDir;
 
 use super::*;
 
+/// Bytes of a change beside its stream's key and its own bytes, without the number of a chapter.
+const CHANGE_BYTES: usize = 6;
+
 fn key(name: &str) -> StreamKey {
     StreamKey(name.as_bytes().to_vec())
 }
@@ -22,6 +25,16 @@ fn append(tail: &mut Tail, number: u64, event: &[u8]) -> bool {
     tail.append(number, changes.into_iter()).unwrap()
 }
 
+/// Bytes that cannot be packed.
+fn drawn(n_bytes: usize) -> Vec<u8> {
+    let mut state = 7_u32;
+    let draw = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(draw).take(n_bytes).collect()
+}
+
 /// The events of the commits after the given one, and true if an unfinished one was cut off.
 fn events(dir: &Path, n_stored: u64) -> Result<(Vec<Vec<u8>>, u64, bool), String> {
     let found = match Tail::read(dir, n_stored) {
@@ -29,8 +42,9 @@ fn events(dir: &Path, n_stored: u64) -> Result<(Vec<Vec<u8>>, u64, bool), String
         Err(TailError::Damage(place, what)) => return Err(format!("{place} {what}")),
         Err(TailError::Directory(error)) => return Err(error.to_string()),
     };
-    let changes = found.tail.changes().unwrap();
-    let events = changes
+    let payloads = found.tail.payloads().unwrap();
+    let events = changes(&payloads)
+        .unwrap()
         .into_iter()
         .map(|(_, what)| what.bytes().to_vec())
         .collect();
@@ -42,13 +56,13 @@ fn frames_come_back_in_their_order() {
     let dir = TempDir::new().unwrap();
     let mut tail = open(dir.path());
     let (p, q) = (key("p"), key("q"));
-    let changes = [
+    let first = [
         (&p, What::Found(b"founding")),
         (&q, What::Event(b"")),
         (&p, What::Snapshot(b"state")),
         (&p, What::Chapter(9, b"nine")),
     ];
-    assert!(tail.append(1, changes.into_iter()).unwrap());
+    assert!(tail.append(1, first.into_iter()).unwrap());
     assert!(tail.append(2, std::iter::empty()).unwrap());
     assert!(tail.append(3, [(&q, What::Forget)].into_iter()).unwrap());
     let found = Tail::read(dir.path(), 0).unwrap();
@@ -60,15 +74,62 @@ fn frames_come_back_in_their_order() {
         (p, What::Chapter(9, b"nine")),
         (q, What::Forget),
     ];
-    assert_eq!(found.tail.changes().unwrap(), expected);
-    assert_eq!(tail.changes().unwrap(), expected);
+    let payloads = found.tail.payloads().unwrap();
+    assert_eq!(changes(&payloads).unwrap(), expected);
+    assert_eq!(tail.payloads().unwrap(), payloads);
+}
+
+#[test]
+fn a_commit_of_much_alike_takes_fewer_bytes() {
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    let stream = key("a process");
+    let events: Vec<Vec<u8>> = (0..40_u8)
+        .map(|n| [b"an activity has ended ".as_slice(), &[n]].concat())
+        .collect();
+    let commit = events.iter().map(|event| (&stream, What::Event(event)));
+    let plain: usize = commit
+        .clone()
+        .map(|(stream, what)| CHANGE_BYTES + stream.0.len() + what.len())
+        .sum();
+    assert!(append(&mut tail, 1, b"before"));
+    let start = tail.bytes();
+    assert!(tail.append(2, commit).unwrap());
+    let taken = tail.bytes() - start;
+    assert!(taken < plain / 3, "{taken} of {plain}");
+    assert!(append(&mut tail, 3, b"after"));
+    let mut expected = vec![b"before".to_vec()];
+    expected.extend(events);
+    expected.push(b"after".to_vec());
+    assert_eq!(self::events(dir.path(), 0).unwrap(), (expected, 3, false));
+}
+
+#[test]
+fn a_frame_of_the_earlier_form_is_read() {
+    let dir = TempDir::new().unwrap();
+    let stream = key("stream");
+    let event = vec![7; 400];
+    let mut frame = vec![0; HEAD_BYTES];
+    append_change(&mut frame, (&stream, What::Event(&event)));
+    seal(&mut frame, 1);
+    fs::write(dir.path().join(TAIL_FILE), &frame).unwrap();
+    assert_eq!(
+        events(dir.path(), 0).unwrap(),
+        (vec![event.clone()], 1, false)
+    );
+    let mut tail = open(dir.path());
+    assert!(append(&mut tail, 2, &event));
+    assert_eq!(
+        events(dir.path(), 0).unwrap(),
+        (vec![event.clone(), event], 2, false)
+    );
 }
 
 #[test]
 fn commits_that_do_not_fit_are_not_written() {
     let dir = TempDir::new().unwrap();
     let mut tail = open(dir.path());
-    let half = vec![7; TAIL_BYTES / 2];
+    let half = drawn(TAIL_BYTES / 2);
     assert!(append(&mut tail, 1, &half));
     let before = fs::read(dir.path().join(TAIL_FILE)).unwrap();
     assert!(!append(&mut tail, 2, &half));
@@ -77,10 +138,10 @@ fn commits_that_do_not_fit_are_not_written() {
     let exactly = TAIL_BYTES - 2 * HEAD_BYTES - CHANGE_BYTES - "stream".len();
     tail.clear();
     assert!(append(&mut tail, 3, b""));
-    assert!(!append(&mut tail, 4, &vec![8; exactly]));
+    assert!(!append(&mut tail, 4, &drawn(exactly)));
     let exactly = exactly - CHANGE_BYTES - "stream".len();
-    assert!(append(&mut tail, 4, &vec![8; exactly]));
-    assert_eq!(tail.frames.len(), TAIL_BYTES);
+    assert!(append(&mut tail, 4, &drawn(exactly)));
+    assert_eq!(tail.bytes(), TAIL_BYTES);
     assert_eq!(events(dir.path(), 2).unwrap().1, 4);
     assert!(!tail.append(5, std::iter::empty()).unwrap());
     let file = fs::metadata(dir.path().join(TAIL_FILE)).unwrap();
@@ -105,10 +166,10 @@ fn a_power_cut_at_any_byte_leaves_all_earlier_commits() {
         // Everything that was ever written; the rest is zeros.
         let read = || fs::read(&path).unwrap()[..4096].to_vec();
         let before = read();
-        let start = tail.frames.len();
+        let start = tail.bytes();
         assert!(append(&mut tail, n_stored + 3, b"three three three"));
         let after = read();
-        let end = tail.frames.len();
+        let end = tail.bytes();
         let mut n_told = 0;
         for at in start..=end {
             let mut cut = before.clone();
@@ -133,7 +194,7 @@ fn a_commit_after_one_that_was_cut_takes_its_place() {
     let path = dir.path().join(TAIL_FILE);
     let mut tail = open(dir.path());
     assert!(append(&mut tail, 1, b"one"));
-    assert!(append(&mut tail, 2, &[b'2'; 300]));
+    assert!(append(&mut tail, 2, &drawn(300)));
     let mut bytes = fs::read(&path).unwrap();
     bytes[200] ^= 1;
     fs::write(&path, bytes).unwrap();
@@ -180,7 +241,7 @@ fn damage_before_the_last_commit_is_told() {
     let mut ends = Vec::new();
     for number in 1..=4 {
         assert!(append(&mut tail, number, &[number as u8; 20]));
-        ends.push(tail.frames.len());
+        ends.push(tail.bytes());
     }
     let whole = fs::read(&path).unwrap()[..4096].to_vec();
     for at in 0..ends[3] {
@@ -216,7 +277,7 @@ proptest! {
         }
         fs::write(dir.path().join(TAIL_FILE), &bytes).unwrap();
         if let Ok(found) = Tail::read(dir.path(), number) {
-            let _ = found.tail.changes();
+            let _ = found.tail.payloads().as_deref().map(changes);
         }
     }
 }
@@ -226,7 +287,7 @@ fn a_new_file_is_small_and_grows_once() {
     let dir = TempDir::new().unwrap();
     let mut tail = open(dir.path());
     let bytes = || fs::metadata(dir.path().join(TAIL_FILE)).unwrap().len();
-    let third = vec![7; TAIL_FIRST_BYTES / 3];
+    let third = drawn(TAIL_FIRST_BYTES / 3);
     assert!(append(&mut tail, 1, &third));
     assert!(append(&mut tail, 2, &third));
     assert_eq!(bytes(), TAIL_FIRST_BYTES as u64);
@@ -236,7 +297,7 @@ fn a_new_file_is_small_and_grows_once() {
     // It stays so: another program begins with it.
     let mut tail = open(dir.path());
     let number = events(dir.path(), 0).unwrap().1 + 1;
-    assert!(append(&mut tail, number, &vec![8; TAIL_BYTES / 2]));
+    assert!(append(&mut tail, number, &drawn(TAIL_BYTES / 2)));
     assert_eq!(events(dir.path(), 0).unwrap().1, 4);
     assert_eq!(bytes(), TAIL_BYTES as u64);
 }

@@ -60,3 +60,31 @@ fn numbers_are_found_by_their_whole_word() {
     assert_eq!(count_in(&file, "none"), 0);
     assert_eq!(count_in(Path::new("/nowhere"), "oom_kill"), 0);
 }
+
+#[test]
+fn a_limit_on_processes_is_read_anew_each_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    file("pids.max", "");
+    file("pids.current", "0\n");
+    file("pids.events", "max 3\n");
+    let limit = ProcessLimit::set(directory.path(), 20).unwrap();
+    let set = fs::read_to_string(directory.path().join("pids.max"));
+    assert_eq!(set.unwrap(), "20");
+    assert_eq!((limit.n_refused(), limit.is_charged()), (3, false));
+    file("pids.current", "2\n");
+    file("pids.events", "max 14\n");
+    assert_eq!((limit.n_refused(), limit.is_charged()), (14, true));
+    assert!(!limit.is_removed());
+}
+
+#[test]
+fn a_system_that_does_not_count_refusals_has_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| fs::write(directory.path().join(name), "1\n").unwrap();
+    file("pids.max");
+    assert!(ProcessLimit::set(directory.path(), 20).is_err());
+    file("pids.current");
+    let limit = ProcessLimit::set(directory.path(), 20).unwrap();
+    assert_eq!((limit.n_refused(), limit.is_charged()), (0, true));
+}

@@ -11,7 +11,7 @@ fn the_last_chapter_of_each_number_stays_with_its_snapshot() {
     };
     let (mut journal, ..) = open(dir.path());
     let founding = events(1, &[("p", b"founding"), ("q", b"founding")]);
-    let big = vec![5; 2 * PART_BYTES];
+    let big = drawn(5, BIG_BYTES);
     journal.commit(&[founding, with(0, big)]).unwrap();
     journal.commit(&[with(7, b"seven".to_vec())]).unwrap();
     journal.settle(&[], 2).unwrap();

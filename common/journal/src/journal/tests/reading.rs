@@ -43,7 +43,7 @@ fn reading_changes_nothing_whether_the_journal_was_closed_or_its_program_killed(
     let (mut journal, ..) = open(dir.path());
     for number in 0..3 * TAIL_BYTES as u64 / 3000 {
         journal
-            .commit(&[events(number, &[("p", &[5; 3000])])])
+            .commit(&[events(number, &[("p", &drawn(5, 3000))])])
             .unwrap();
     }
     assert!(dir.path().join(STORE_FILE).exists());
