@@ -78,6 +78,9 @@ pub const RACE_EACH: Span = Span::from_secs(1);
 /// Ready activities of later rounds that are passed over at a time: a machine that would idle gets the first of them
 /// ahead of their rounds.
 pub(crate) const LATER_PASSED_MAX: usize = 256;
+/// Each claim for slots to race an attempt on makes the next one wait twice as long, but not more often than this: a
+/// minute is short beside what such an attempt takes by then.
+pub const RACE_CLAIMS_DOUBLED: u32 = 6;
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
 /// process it is [`REPLAN_EACH`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);

@@ -463,6 +463,7 @@ impl Market {
             demand.again_from = step.now.mono + Span(each.saturating_mul(n_activities));
         }
         step.marks.mark(id);
+        self.look_after_plan(step, id);
         step.marks.want_plans();
     }
 }

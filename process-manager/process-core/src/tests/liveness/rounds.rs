@@ -14,6 +14,7 @@ use crate::record::Cause;
 use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{Input, Stream, Tally};
 
+mod lone;
 mod portions;
 mod replicas;
 mod rule;

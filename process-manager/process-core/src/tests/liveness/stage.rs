@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::{Drive, History};
 use model::{
     Activity, ActivityId, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind,
-    Now, Policy, ResourceId, Span, Wall,
+    Now, Policy, ProcessId, ResourceId, Span, Tuning, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Answer, Reason, Request, Submit};
@@ -59,6 +59,17 @@ pub(super) struct Stage {
     pub(super) tally: Tally,
 }
 
+    /// The answer of its group to claims, and their number so far.
+    pub(super) claims: Claims,
+    pub(super) n_claims: u32,
+}
+
+/// What becomes of claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Claims {
+    AreGranted,
+    AreRefused,
+    AreNotAnswered,
 impl Stage {
     /// Both machines are attached and hold nothing.
     pub(super) fn new(draft: Draft) -> Stage {
@@ -115,6 +126,8 @@ impl Stage {
         };
         stage.give(Input::GroupUp(GROUP));
         let last = stage.machines.last().copied().unwrap_or_default();
+            claims: Claims::AreGranted,
+            n_claims: 0,
         for machine in 0..=last.max(1) {
             stage.give(Input::ActivityUp(ResourceId::local(machine)));
         }
@@ -256,6 +269,19 @@ impl Stage {
                 let grants = wants.iter().map(|want| {
                     self.n_grants += 1;
                     let (id, resource) = (GrantId(self.n_grants), want.resource);
+                self.n_claims += 1;
+                match self.claims {
+                    Claims::AreGranted => {}
+                    Claims::AreRefused => {
+                        let refused = FromGroup::Refused {
+                            number,
+                            process,
+                            is_at_limit: false,
+                        };
+                        return self.give(Input::Group(GROUP, refused));
+                    }
+                    Claims::AreNotAnswered => return,
+                }
                     let slots = want.slots;
                     Grant {
                         id,
@@ -263,7 +289,10 @@ impl Stage {
                         slots,
                     }
                 });
-                let grants = grants.collect();
+                let grants: Vec<Grant> = grants.collect();
+                // All that is held is told with it.
+                let held = self.held(process);
+                let grants = held.into_iter().chain(grants).collect();
                 let granted = FromGroup::Granted {
                     number,
                     process,
@@ -290,6 +319,15 @@ impl Stage {
     pub(super) fn machine(&mut self, machine: ResourceId, message: ToActivity) {
         let names = |ids: Vec<AttemptId>| {
             let names = ids
+    /// The grants of a process, as they are recorded.
+    fn held(&self, process: ProcessId) -> Vec<Grant> {
+        let state = self.drive.states().get(Stream::Process(process));
+        let known = state.and_then(|state| state.process());
+        let held = known.and_then(|known| known.state.holdings.get(&GROUP));
+        let held = held.map_or(&[][..], |held| &held.grants);
+        held.iter().map(Into::into).collect()
+    }
+
                 .iter()
                 .map(|id| format!(" {}#{}", id.activity, id.number));
             names.collect::<String>()
