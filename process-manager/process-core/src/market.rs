@@ -28,6 +28,7 @@ mod returns;
 mod rounds;
 mod rule;
 mod slots;
+mod staying;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -37,7 +38,8 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    AttemptId, Bytes, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall,
+    ActivityId, AttemptId, Bytes, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId,
+    Wall,
 };
 use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
@@ -63,6 +65,7 @@ use returns::Returns;
 use rounds::Rounds;
 use rule::Rules;
 use slots::Slots;
+use staying::Moved;
 use telling::Telling;
 use unplanned::Misfit;
 use ways::{Speeds, Ways};
@@ -175,6 +178,8 @@ struct Demand {
     ways: Speeds,
     /// The reason of the plan that slots are claimed for, if it moves activities.
     rescheduled: Option<Box<Rescheduled>>,
+    /// Its activities that other plans have moved.
+    moved: BTreeMap<ActivityId, Moved>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,

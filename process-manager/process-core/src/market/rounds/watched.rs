@@ -115,6 +115,25 @@ impl Market {
         }
     }
 
+    /// Returns true if an attempt of a process on this machine has taken so much longer than expected that it may never
+    /// end.
+    pub(in crate::market) fn stands_still(
+        &self,
+        id: ProcessId,
+        resource: ResourceId,
+        now: Mono,
+    ) -> bool {
+        let course = self.rounds.courses.get(&id);
+        let running = course
+            .into_iter()
+            .flat_map(|course| course.running.values());
+        let mut there = running.filter(|one| one.resource == resource);
+        there.any(|one| {
+            let long = Span::from_seconds_up(limits::STANDS_STILL * one.nominal);
+            now.since(one.since) >= long.max(limits::STANDS_STILL_LEAST)
+        })
+    }
+
     /// Returns true if slots may be claimed at this moment to race an attempt on.
     pub(in crate::market) fn may_claim_for(
         &self,

@@ -18,6 +18,7 @@ mod lone;
 mod portions;
 mod replicas;
 mod rule;
+mod staying;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
