@@ -289,7 +289,7 @@ impl Market {
         self.slots.offer(group, &offer);
         self.owners.offer(group, &offer);
         self.growth.offer(group, &offer, step.now.mono);
-        self.rules.tell(group, offer.policy);
+        self.rules.tell(group, offer.policy, offer.tuning);
         let before = link.offer.replace(offer);
         let is_late = step.now.mono.since(link.offered) > limits::OFFER_FRESH;
         link.offered = step.now.mono;

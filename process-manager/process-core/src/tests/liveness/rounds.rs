@@ -19,6 +19,7 @@ mod portions;
 mod replicas;
 mod rule;
 mod staying;
+mod tuning;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);

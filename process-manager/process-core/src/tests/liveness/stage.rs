@@ -51,14 +51,14 @@ pub(super) struct Stage {
     pub(super) shown: BTreeMap<u32, u32>,
     /// The rule of its group for processes that name none.
     pub(super) rule: Option<Policy>,
+    /// The parameters of its group likewise.
+    pub(super) tuning: Option<Tuning>,
     /// The last answer to its client.
     pub(super) answer: Option<Answer>,
     /// The messages in which it has told its group what machines have shown.
     pub(super) told: Vec<BTreeMap<u32, u32>>,
     /// The counts that it has told last.
     pub(super) tally: Tally,
-}
-
     /// The answer of its group to claims, and their number so far.
     pub(super) claims: Claims,
     pub(super) n_claims: u32,
@@ -70,6 +70,8 @@ pub(super) enum Claims {
     AreGranted,
     AreRefused,
     AreNotAnswered,
+}
+
 impl Stage {
     /// Both machines are attached and hold nothing.
     pub(super) fn new(draft: Draft) -> Stage {
@@ -120,14 +122,15 @@ impl Stage {
             n_grants: 0,
             shown,
             rule,
+            tuning: None,
             answer: None,
             told: Vec::new(),
             tally: Tally::default(),
+            claims: Claims::AreGranted,
+            n_claims: 0,
         };
         stage.give(Input::GroupUp(GROUP));
         let last = stage.machines.last().copied().unwrap_or_default();
-            claims: Claims::AreGranted,
-            n_claims: 0,
         for machine in 0..=last.max(1) {
             stage.give(Input::ActivityUp(ResourceId::local(machine)));
         }
@@ -266,9 +269,6 @@ impl Stage {
                     owner: _,
                 },
             ) => {
-                let grants = wants.iter().map(|want| {
-                    self.n_grants += 1;
-                    let (id, resource) = (GrantId(self.n_grants), want.resource);
                 self.n_claims += 1;
                 match self.claims {
                     Claims::AreGranted => {}
@@ -282,6 +282,9 @@ impl Stage {
                     }
                     Claims::AreNotAnswered => return,
                 }
+                let grants = wants.iter().map(|want| {
+                    self.n_grants += 1;
+                    let (id, resource) = (GrantId(self.n_grants), want.resource);
                     let slots = want.slots;
                     Grant {
                         id,
@@ -316,9 +319,6 @@ impl Stage {
         }
     }
 
-    pub(super) fn machine(&mut self, machine: ResourceId, message: ToActivity) {
-        let names = |ids: Vec<AttemptId>| {
-            let names = ids
     /// The grants of a process, as they are recorded.
     fn held(&self, process: ProcessId) -> Vec<Grant> {
         let state = self.drive.states().get(Stream::Process(process));
@@ -328,6 +328,9 @@ impl Stage {
         held.iter().map(Into::into).collect()
     }
 
+    pub(super) fn machine(&mut self, machine: ResourceId, message: ToActivity) {
+        let names = |ids: Vec<AttemptId>| {
+            let names = ids
                 .iter()
                 .map(|id| format!(" {}#{}", id.activity, id.number));
             names.collect::<String>()
@@ -440,6 +443,7 @@ impl Stage {
             owners: None,
             takes_shown: true,
             policy: self.rule,
+            tuning: self.tuning,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
