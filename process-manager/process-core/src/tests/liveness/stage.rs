@@ -67,9 +67,9 @@ pub(super) struct Stage {
 /// What becomes of claims.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Claims {
-    AreGranted,
-    AreRefused,
-    AreNotAnswered,
+    Granted,
+    Refused,
+    Unanswered,
 }
 
 impl Stage {
@@ -126,7 +126,7 @@ impl Stage {
             answer: None,
             told: Vec::new(),
             tally: Tally::default(),
-            claims: Claims::AreGranted,
+            claims: Claims::Granted,
             n_claims: 0,
         };
         stage.give(Input::GroupUp(GROUP));
@@ -271,8 +271,8 @@ impl Stage {
             ) => {
                 self.n_claims += 1;
                 match self.claims {
-                    Claims::AreGranted => {}
-                    Claims::AreRefused => {
+                    Claims::Granted => {}
+                    Claims::Refused => {
                         let refused = FromGroup::Refused {
                             number,
                             process,
@@ -280,7 +280,7 @@ impl Stage {
                         };
                         return self.give(Input::Group(GROUP, refused));
                     }
-                    Claims::AreNotAnswered => return,
+                    Claims::Unanswered => return,
                 }
                 let grants = wants.iter().map(|want| {
                     self.n_grants += 1;

@@ -101,7 +101,7 @@ fn the_slot_of_a_race_goes_to_another_process_that_waits_for_one() {
 fn claims_that_are_refused_become_rare() {
     let mut play = play(true);
     play.step();
-    play.stage.claims = Claims::AreRefused;
+    play.stage.claims = Claims::Refused;
     let before = play.stage.n_claims;
     let took = play.until_the_end(1);
     assert!((60.0..62.0).contains(&took), "{took}");
@@ -115,7 +115,7 @@ fn claims_that_are_refused_become_rare() {
 fn a_group_that_does_not_answer_holds_up_nothing() {
     let mut play = play(true);
     play.step();
-    play.stage.claims = Claims::AreNotAnswered;
+    play.stage.claims = Claims::Unanswered;
     let took = play.until_the_end(1);
     assert!((60.0..62.0).contains(&took), "{took}");
     assert_eq!(play.tally().n_races, 0);
