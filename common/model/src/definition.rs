@@ -23,6 +23,7 @@ mod publish;
 mod repeat;
 #[cfg(test)]
 mod tests;
+mod tuning;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,6 +47,7 @@ pub use self::pick::{Pick, PickCase, PickSite, Picked};
 pub use self::policy::Policy;
 pub use self::publish::{Publish, PublishOf};
 pub use self::repeat::{Repeat, Test};
+pub use self::tuning::{Part, Tuning, Unused};
 
 use crate::{ActivityGraph, ActivityId, NodeId, Type, Value};
 
@@ -151,6 +153,9 @@ pub struct Draft {
     /// there are none.
     #[n(16)]
     pub picks: Option<Vec<Pick>>,
+    /// The parameters of that rule; nothing is said where they are the usual ones.
+    #[n(17)]
+    pub tuning: Option<Tuning>,
 }
 
 /// The way of data from activity to activity.
@@ -434,12 +439,24 @@ impl Definition {
         self
     }
 
-    /// The same definition with this rule for slow machines, where there is one.
-    pub fn with_policy(mut self, policy: Option<Policy>) -> Definition {
+    /// The same definition with this rule for slow machines, where there is one, and these parameters, where there are
+    /// some. Those of its own that the rule does not have are left out. Refused are others that it does not have.
+    pub fn with_policy(
+        mut self,
+        policy: Option<Policy>,
+        tuning: Tuning,
+    ) -> Result<Definition, Unused> {
         if let Some(policy) = policy {
             Arc::make_mut(&mut self.0).set_policy(policy);
         }
-        self
+        if !tuning.is_empty() {
+            let rule = self.draft().policy;
+            if let Some(unused) = rule.and_then(|rule| tuning.unused_by(rule)) {
+                return Err(unused);
+            }
+            Arc::make_mut(&mut self.0).set_tuning(tuning);
+        }
+        Ok(self)
     }
 
     /// The process's priority; 0 where nothing is said.

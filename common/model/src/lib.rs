@@ -20,10 +20,10 @@ mod value;
 pub use definition::{
     Activation, Activity, Assignment, CAPABLE, Caching, Capability, Capture, Command, Container,
     DataLink, DataMode, Definition, Draft, Enclosing, Environment, Expansion, Expression, ForEach,
-    Input, Join, Link, Node, NodeKind, OnFault, Output, OutputSource, Parse, Pick, PickCase,
+    Input, Join, Link, Node, NodeKind, OnFault, Output, OutputSource, Parse, Part, Pick, PickCase,
     PickSite, Picked, Place, Policy, Problem, Produced, Publish, PublishOf, Race, Repeat, Retry,
-    RetryOn, Source, Staged, Stdin, Template, Test, Variable, is_process_name, is_variable_name,
-    limits,
+    RetryOn, Source, Staged, Stdin, Template, Test, Tuning, Unused, Variable, is_process_name,
+    is_variable_name, limits,
 };
 pub use fault::{Fault, FaultName};
 pub use graph::{ActivityGraph, GraphError, GraphNode};

@@ -145,7 +145,7 @@ fn plan_with_memory(criterion: &mut Criterion, dag: &Dag, platform: &Platform) {
         let gib = 1 + u64::from(task) % slots_max;
         let demand = Demand {
             memory: Bytes(gib << 30),
-            labels: Vec::new(),
+            ..Demand::default()
         };
         Some((dag.activity(task)?, demand))
     });

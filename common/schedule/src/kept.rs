@@ -13,13 +13,14 @@ use crate::problem::Problem;
 use crate::request::{Refusal, Request, no_schedule, problem, way};
 use crate::retime::{retime_by, up};
 use crate::schedule::Schedule;
+use crate::way::Way;
 
 /// The time in which the rest of a process ends, counted as in the request, if each activity stays on the
 /// machine of its entry and they begin in the order of the entries. One without an entry, or whose machine
 /// the request does not have, goes where it ends first. O(n log n + e), beside the search for gaps.
 pub fn kept(request: &Request, entries: &[Entry]) -> Result<Span, Refusal> {
     let problem = problem(request)?;
-    let schedule = staying(&problem, entries, Order::Entries, |_| true)?;
+    let schedule = staying(&problem, entries, Order::Entries, |_| Stays::Always)?;
     let schedule = way(request, &problem)?.recounted(&problem, schedule);
     up(schedule.makespan()).map_err(Refusal::TooLong)
 }
@@ -33,7 +34,10 @@ pub fn moved_from(
     machines: &BTreeSet<ResourceId>,
 ) -> Result<Plan, Refusal> {
     let problem = problem(request)?;
-    let stays = |one: &Entry| !machines.contains(&one.resource);
+    let stays = |one: &Entry| match machines.contains(&one.resource) {
+        true => Stays::Never,
+        false => Stays::Always,
+    };
     let way = way(request, &problem)?;
     let schedule = staying(&problem, entries, Order::Entries, stays)?;
     let schedule = way.recounted(&problem, schedule);
@@ -43,12 +47,41 @@ pub fn moved_from(
         true => other,
         false => schedule,
     };
-    let plan = retime_by(&problem, &way, &schedule, request.generation);
+    checked("moved-from", request, (&problem, &way), &schedule)
+}
+
+/// The plan in which each activity goes where it ends first, in the order in which the entries begin, and stays where
+/// it ends no later on the machine of its entry. Where slots were added, it fills them with as few moves as that order
+/// leaves. It costs as much as [`kept`].
+pub fn grown_from(request: &Request, entries: &[Entry]) -> Result<Plan, Refusal> {
+    let problem = problem(request)?;
+    let way = way(request, &problem)?;
+    let schedule = staying(&problem, entries, Order::Entries, |_| Stays::IfAsSoon)?;
+    let schedule = way.recounted(&problem, schedule);
+    checked("grown-from", request, (&problem, &way), &schedule)
+}
+
+fn checked(
+    scheduler: &'static str,
+    request: &Request,
+    (problem, way): (&Problem, &Way),
+    schedule: &Schedule,
+) -> Result<Plan, Refusal> {
+    let plan = retime_by(problem, way, schedule, request.generation);
     let plan = plan.map_err(Refusal::TooLong)?;
-    let scheduler = "moved-from";
-    check_plan_by(&problem, &way, &plan)
-        .map_err(|source| Refusal::Invalid { scheduler, source })?;
+    check_plan_by(problem, way, &plan).map_err(|source| Refusal::Invalid { scheduler, source })?;
     Ok(plan)
+}
+
+/// Whether an activity stays on the machine of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stays {
+    /// Wherever it would end first.
+    Always,
+    /// Where it ends no later than on others.
+    IfAsSoon,
+    /// As on any other machine: where it ends first.
+    Never,
 }
 
 /// The order in which activities are placed, as far as they do not wait for each other.
@@ -65,7 +98,7 @@ fn staying(
     problem: &Problem,
     entries: &[Entry],
     by: Order,
-    stays: impl Fn(&Entry) -> bool,
+    stays: impl Fn(&Entry) -> Stays,
 ) -> Result<Schedule, Refusal> {
     let hosts = problem.hosts().iter().zip(0u32..);
     let hosts: BTreeMap<ResourceId, u32> = hosts.map(|(host, n)| (host.id, n)).collect();
@@ -85,17 +118,26 @@ fn staying(
         begins[task as usize] = entry(task).map_or(last, |entry| entry.start);
     }
     let mut order: Vec<u32> = dag.tasks().collect();
-    let moves =
-        |task: u32| by == Order::StayingFirst && entry(task).is_some_and(|entry| !stays(entry));
+    let is_to_move = |entry: &Entry| stays(entry) == Stays::Never;
+    let moves = |task: u32| by == Order::StayingFirst && entry(task).is_some_and(is_to_move);
     order.sort_by_key(|&task| (moves(task), begins[task as usize]));
     let order = in_ready_order(dag, &order);
     let meter = Meter::unlimited();
     let schedule = in_order(problem, &meter, &order, |insertion, task| {
-        let host = entry(task).filter(|entry| stays(entry));
-        let host = host.and_then(|entry| hosts.get(&entry.resource).copied());
-        match host.filter(|&host| problem.fits(task, host)) {
-            Some(host) => Some(insertion.on(task, host)),
-            None => insertion.earliest(task),
+        let stays = entry(task).map_or(Stays::Never, &stays);
+        let host = entry(task).and_then(|entry| hosts.get(&entry.resource).copied());
+        let host = host.filter(|&host| problem.fits(task, host));
+        let here = host.map(|host| insertion.on(task, host));
+        match (stays, here) {
+            (Stays::Always, Some(here)) => Some(here),
+            (Stays::IfAsSoon, Some(here)) => {
+                let first = insertion.earliest(task)?;
+                Some(match less(first.finish, here.finish) {
+                    true => first,
+                    false => here,
+                })
+            }
+            (Stays::Never, _) | (_, None) => insertion.earliest(task),
         }
     });
     schedule.map_err(|error| no_schedule(problem, error))

@@ -78,7 +78,7 @@ pub use deadline::{Choice, Found, Missed, Wanted};
 pub use heft::Heft;
 pub use inside::{Inside, PARTS_MAX};
 pub use ippts::Ippts;
-pub use kept::{kept, moved_from};
+pub use kept::{grown_from, kept, moved_from};
 pub use links::Links;
 pub use lookahead::{LOOKAHEAD_SEARCHES_MAX, Lookahead};
 pub use meter::Meter;

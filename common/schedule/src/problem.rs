@@ -58,6 +58,8 @@ pub struct Demand {
     pub memory: Bytes,
     /// Labels that the machine must have, with their values.
     pub labels: Vec<(String, String)>,
+    /// The only machine on which it may run; none where any may do.
+    pub machine: Option<ResourceId>,
 }
 
 /// The machine on which a started task runs or has run, and its end. Its data lies there.
@@ -583,7 +585,9 @@ impl Demand {
                 None => format!("needs {name}: {value} where it has none"),
             })
         });
-        memory.into_iter().chain(labels)
+        let other = self.machine.filter(|&machine| machine != host.id);
+        let other = other.map(|_| "may run on another machine alone".to_owned());
+        memory.into_iter().chain(labels).chain(other)
     }
 }
 

@@ -148,7 +148,7 @@ fn an_activity_that_fits_nowhere_is_named_with_what_is_missing() {
     };
     let demand = Demand {
         memory: Bytes(8 << 30),
-        labels: Vec::new(),
+        ..Demand::default()
     };
     let request = |scheduler| Request {
         graph: ActivityGraph::new([node], []).unwrap(),

@@ -307,12 +307,24 @@ impl Config<'_> {
     /// An optional number with a fraction.
     pub fn optional_fraction(&mut self, key: &str, range: RangeInclusive<f64>) -> Option<f64> {
         let wanted = format!("a number from {} to {}", range.start(), range.end());
-        self.value(key, &wanted, |value| {
+        self.optional_float(key, &wanted, |number| {
+            range.contains(&number).then_some(number)
+        })
+    }
+
+    /// An optional number with a fraction that `read` can convert.
+    pub fn optional_float<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(f64) -> Option<T>,
+    ) -> Option<T> {
+        self.value(key, wanted, |value| {
             let number: f64 = match value.as_float() {
                 Some(float) => float.as_str().parse().ok()?,
                 None => value.as_integer()?.as_str().parse().ok()?,
             };
-            range.contains(&number).then_some(number)
+            read(number)
         })
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use minicbor::{Decode, Encode};
-use model::{Bytes, Epoch, GrantId, GroupId, Policy, ProcessId, ResourceId, Span};
+use model::{Bytes, Epoch, GrantId, GroupId, Policy, ProcessId, ResourceId, Span, Tuning};
 
 /// Machines of one offer at most.
 pub const RESOURCES_MAX: usize = 100_000;
@@ -343,6 +343,9 @@ pub struct Offer {
     /// of its own.
     #[n(8)]
     pub policy: Option<Policy>,
+    /// The parameters of the published rules, for processes that name none; none where the group has none of its own.
+    #[n(9)]
+    pub tuning: Option<Tuning>,
 }
 
 /// Machines of an offer that are told with the reason why they take no work: people read no more of them.

@@ -121,6 +121,7 @@ impl GroupManager {
             owners: self.owners(state),
             takes_shown: true,
             policy: self.config.policy.rescheduling,
+            tuning: Some(self.config.policy.tuning).filter(|tuning| !tuning.is_empty()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Span;
+use model::{Span, Tuning};
 use wire::group::owner_name;
 
 /// The usual time in which what an owner has used counts half: long against a working day, so that who
@@ -24,6 +24,8 @@ pub struct Policy {
     /// The rule by which processes that name none are planned again while they run; none where process managers have
     /// theirs.
     pub rescheduling: Option<model::Policy>,
+    /// The parameters of the published rules, for processes that name none.
+    pub tuning: Tuning,
 }
 
 impl Default for Policy {
@@ -34,6 +36,7 @@ impl Default for Policy {
             slots_max: None,
             slots_max_of: BTreeMap::new(),
             rescheduling: None,
+            tuning: Tuning::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::limits::ROUNDS_MAX;
-use model::{Bytes, Mono, Role, Span};
+use model::{Bytes, Mono, Part, Role, Span, Tuning};
 use shell::audit::Audit;
 use shell::clock;
 use shell::config::Config;
@@ -97,6 +97,10 @@ fn policy(config: &mut Config<'_>) -> Policy {
             .optional_numbers_by_user("user-slots", 1..=USER_SLOTS_MAX)
             .unwrap_or_default(),
         rescheduling: config.optional("policy", &policy_wanted(), model::Policy::named),
+        tuning: Tuning {
+            threshold: config.optional_float("threshold", Part::WANTED, Part::of),
+            reward: config.optional_float("reward", Part::WANTED, Part::of),
+        },
     }
 }
 

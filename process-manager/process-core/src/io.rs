@@ -211,6 +211,8 @@ pub struct PlanRequest {
     pub request: schedule::Request,
     /// The plan in force, where the plan is to be compared with it.
     pub in_force: Option<InForce>,
+    /// The entries in force, where others are to be made since there are more slots.
+    pub grows: Option<Vec<Entry>>,
 }
 
 /// A plan in force whose machines are not as it counts on.
@@ -236,13 +238,32 @@ impl PlanRequest {
                 Scope::All => self.shorter(in_force, wide()),
                 Scope::Machine => self.narrow(in_force),
             },
-            None => (wide(), None),
+            None => (self.grown(wide()), None),
         };
         PlanResult {
             process: self.process,
             basis: self.basis,
             result,
             compared,
+        }
+    }
+
+    /// A plan that was made, or where there are more slots the one that fills these with few moves, unless the other
+    /// one is shorter by [`Policy::wider_gain_least`].
+    fn grown(&self, wide: Result<Plan, Refusal>) -> Result<Plan, Refusal> {
+        let Some(entries) = &self.grows else {
+            return wide;
+        };
+        let grown = schedule::grown_from(&self.request, entries);
+        let least = Policy::xavantes().wider_gain_least.unwrap_or_default();
+        let is_wide_shorter = |wide: &Plan, grown: &Plan| {
+            let to_beat = (1.0 - least) * grown.makespan().seconds();
+            less(wide.makespan().seconds(), to_beat)
+        };
+        match (wide, grown) {
+            (Ok(wide), Ok(grown)) if is_wide_shorter(&wide, &grown) => Ok(wide),
+            (_, Ok(grown)) => Ok(grown),
+            (wide, Err(_)) => wide,
         }
     }
 

@@ -31,6 +31,9 @@ pub const BACKFILL_MAX: usize = 32;
 /// The time by which a process must end before the slots that it uses are wanted by the first one: its
 /// files are laid out and its end is reported meanwhile, and its slots are offered again.
 pub const BACKFILL_MARGIN: Span = Span::from_secs(1);
+/// Shorter activities than [`LONG`] are sent as long as those that have not started take no longer than this on the slots
+/// of their machine: many round trips, and so little that the rest may go to slots that become free elsewhere.
+pub const QUEUED: Span = Span::from_secs(2);
 /// An activity that is expected to take so long is sent only when its machine has a slot for it, or to be
 /// the next one there: what has not been sent may still be planned elsewhere.
 pub const LONG: Span = Span::from_secs(1);
@@ -79,6 +82,9 @@ pub const RACES_MAX: usize = 8;
 pub const REPLICAS_OUT_MAX: usize = 64;
 /// The time after which an activity that takes too long, and that had no room for a second attempt, is looked at again.
 pub const RACE_EACH: Span = Span::from_secs(1);
+/// Each claim for slots to race an attempt on makes the next one wait twice as long, but not more often than this: a
+/// minute is short beside what such an attempt takes by then.
+pub const RACE_CLAIMS_DOUBLED: u32 = 6;
 /// Ready activities of later rounds that are passed over at a time: a machine that would idle gets the first of them
 /// ahead of their rounds.
 pub(crate) const LATER_PASSED_MAX: usize = 256;
@@ -97,6 +103,15 @@ pub const SHOWN_AGAIN: Span = Span::from_secs(300);
 /// error of the logarithm of the machine's power), for other processes to count on what it has shown.
 pub const SHOWN_TASKS_LEAST: f64 = 3.0;
 pub const SHOWN_ERROR_MAX: f64 = 0.15;
+/// Plans that give an activity another machine, after which it stays where it is...
+pub const MOVES_MAX: u32 = 2;
+/// ...for so long after the last of them: many times as long as it takes to see that a machine is slow.
+pub const MOVED_FOR: Span = Span::from_secs(60);
+/// A machine stands still when an attempt has run there for so many times as long as expected: by then a competitor is
+/// unlikely, which leaves a part of the power...
+pub const STANDS_STILL: f64 = 10.0;
+/// ...and for so long at least.
+pub const STANDS_STILL_LEAST: Span = Span::from_secs(5);
 /// A machine that does not give attempts back for so long keeps them: by then it is suspect, and its activities
 /// are planned again for that reason.
 pub const RETRACT_FOR: Span = Span::from_secs(3);

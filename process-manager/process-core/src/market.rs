@@ -30,6 +30,7 @@ mod returns;
 mod rounds;
 mod rule;
 mod slots;
+mod staying;
 mod telling;
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,8 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    AttemptId, Bytes, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId, Wall,
+    ActivityId, AttemptId, Bytes, Epoch, Generation, GroupId, Mono, Plan, ProcessId, ResourceId,
+    Wall,
 };
 use wire::group::{Offer, Offered, ToGroup, Want, owner_name};
 
@@ -66,6 +68,7 @@ use returns::Returns;
 use rounds::Rounds;
 use rule::Rules;
 use slots::Slots;
+use staying::Moved;
 use telling::Telling;
 use unplanned::Misfit;
 use ways::{Speeds, Ways};
@@ -179,6 +182,8 @@ struct Demand {
     ways: Speeds,
     /// The reason of the plan that slots are claimed for, if it moves activities.
     rescheduled: Option<Box<Rescheduled>>,
+    /// Its activities that other plans have moved.
+    moved: BTreeMap<ActivityId, Moved>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none
     /// where other slots are held since.
     seen_slots: Option<(Generation, u32)>,
@@ -288,7 +293,7 @@ impl Market {
         self.slots.offer(group, &offer);
         self.owners.offer(group, &offer);
         self.growth.offer(group, &offer, step.now.mono);
-        self.rules.tell(group, offer.policy);
+        self.rules.tell(group, offer.policy, offer.tuning);
         let before = link.offer.replace(offer);
         let is_late = step.now.mono.since(link.offered) > limits::OFFER_FRESH;
         link.offered = step.now.mono;

@@ -104,6 +104,8 @@ pub(crate) enum Shape {
     Truth,
     OnFault,
     Policy,
+    /// A number from 0 on in thousandths.
+    Part,
 }
 
 const fn key(name: &'static str, shape: Shape, says: &'static str) -> Key {
@@ -217,6 +219,16 @@ pub(crate) const PROCESS: Table = Table {
             "policy",
             Shape::Policy,
             "Machines slower than planned: `xavantes` moves what has not started, `static` moves nothing; or `rounds:T`, `adaptive`",
+        ),
+        key(
+            "threshold",
+            Shape::Part,
+            "Of `rounds:T` and `adaptive`: the part by which a round may be late; 0.1 by default",
+        ),
+        key(
+            "reward",
+            Shape::Part,
+            "Of `adaptive`: the part by which a round grows that was not late; 0.05 by default",
         ),
         key(
             "priority",

@@ -173,6 +173,9 @@ fn shape(shape: Shape) -> Value {
             { "enum": Policy::WORDS.iter().filter(|word| !word.contains(':')).collect::<Vec<_>>() },
             { "type": "string", "pattern": "^rounds:([1-9][0-9]{0,2}|1000)$" },
         ] }),
+        Shape::Part => json!({
+            "type": "number", "minimum": 0, "maximum": model::limits::PARAMETER_MAX,
+        }),
         Shape::RetryOn => json!({ "type": "array", "items": { "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 255 },
             { "enum": RETRY_WORDS.map(|(word, _)| word) },

@@ -326,6 +326,9 @@ impl Sim {
                     stays: _,
                     number,
                 } => self.copy((machine, to), copied, number, &sources),
+                activity_core::Effect::Probe { to, machines: peers } => {
+                    self.probe((machine, to), &peers);
+                }
                 activity_core::Effect::Discard { to, discards } => {
                     self.discard(machine, to, discards, observer)?;
                 }

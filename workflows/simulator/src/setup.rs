@@ -674,5 +674,6 @@ fn shares(seed: u64) -> Policy {
         slots_max,
         slots_max_of: is_limited.then_some(of_one).into_iter().collect(),
         rescheduling: None,
+        ..Policy::default()
     }
 }

@@ -15,7 +15,7 @@ use model::{
 };
 use process_core::record::Phase;
 use process_core::{Event, Verdict};
-use wire::attempt::{Checked, Copied, Discard, Holder};
+use wire::attempt::{Checked, Copied, Discard, Fetched, Holder, TRANSFER_TOLD_LEAST};
 
 use crate::discards::{self, Blobs, User};
 use crate::observe::{Observer, Seen};
@@ -394,6 +394,28 @@ impl Sim {
             input,
         };
         self.after(takes, happening);
+    }
+
+    /// A machine measures its links to others, as far as these answer.
+    pub(crate) fn probe(&mut self, (machine, to): (usize, u32), peers: &[Holder]) {
+        let epoch = self.machines.get(machine).host.epoch;
+        for peer in peers {
+            let took = self.random.span(self.setup.works_aside);
+            if self.random.happens(COPY_FAILS) {
+                continue;
+            }
+            let fetched = Fetched {
+                from: peer.resource,
+                bytes: TRANSFER_TOLD_LEAST,
+                took,
+            };
+            let happening = Happening::Copied {
+                machine,
+                epoch,
+                input: Box::new(Input::Probed { to, fetched }),
+            };
+            self.after(took, happening);
+        }
     }
 
     /// Something is durable that may be about files.

@@ -167,7 +167,7 @@ fn again(arguments: &Rerun, base: &Submit, sources: Option<Sources>) -> Result<A
             Failure::refused(all.join("; "))
         })?,
     };
-    let definition = definition.with_policy(arguments.adapting.policy);
+    let definition = arguments.adapting.applied(definition)?;
     let draft = definition.draft();
     let has_files = !base.files.is_empty() || base.inputs.iter().any(|(_, value)| is_file(value));
     if sources.is_none() && has_files && !arguments.same_files && is_told {

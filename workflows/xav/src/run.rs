@@ -104,7 +104,7 @@ pub(crate) fn compiled(
     is_json: bool,
 ) -> Result<SourceFile, Failure> {
     let mut source = source_file::compile(&submission.file, recording, is_json)?;
-    source.definition = source.definition.with_policy(submission.adapting.policy);
+    source.definition = submission.adapting.applied(source.definition)?;
     if submission.no_cache {
         source.definition = without_cache(&source.definition);
     }

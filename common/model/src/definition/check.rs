@@ -40,8 +40,8 @@ use super::limits::{
 use super::links::LinkNumbers;
 use super::order::Order;
 use super::{
-    Activation, Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Place, Problem,
-    Source,
+    Activation, Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Part, Place,
+    Problem, Source,
 };
 use crate::{ActivityId, NodeId, Type, Value};
 
@@ -289,6 +289,13 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
     if let Some(policy) = draft.policy.filter(|policy| !policy.is_within_bounds()) {
         let says = format!("{policy}; from 1 to {ROUNDS_MAX} rounds");
         problems.add(None, "policy", says);
+    }
+    let tuning = draft.tuning.unwrap_or_default();
+    for (name, _) in tuning.named().filter(|(_, part)| !part.is_within_bounds()) {
+        problems.add(None, name, Part::WANTED);
+    }
+    if let Some(unused) = draft.policy.and_then(|policy| tuning.unused_by(policy)) {
+        problems.add(None, unused.name, unused.to_string());
     }
 }
 

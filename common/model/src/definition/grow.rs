@@ -27,7 +27,9 @@ use minicbor::{Decode, Encode};
 pub(super) use self::crossings::Crossings;
 pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
-use super::{Checked, Definition, Draft, Node, NodeKind, OutputSource, Picked, Policy, Source};
+use super::{
+    Checked, Definition, Draft, Node, NodeKind, OutputSource, Picked, Policy, Source, Tuning,
+};
 use crate::{ActivityId, NodeId};
 
 /// The items that a for-each runs its body for, or further iterations of a loop: how many, and their
@@ -472,6 +474,21 @@ impl Checked {
         self.draft.policy = Some(policy);
         if let Some(grown) = &mut self.grown {
             grown.submitted.policy = Some(policy);
+        }
+        let tuning = self.draft.tuning.unwrap_or_default().of(policy);
+        self.replace_tuning(tuning);
+    }
+
+    pub(super) fn set_tuning(&mut self, tuning: Tuning) {
+        let before = self.draft.tuning.unwrap_or_default();
+        self.replace_tuning(tuning.or(before));
+    }
+
+    fn replace_tuning(&mut self, tuning: Tuning) {
+        let tuning = (!tuning.is_empty()).then_some(tuning);
+        self.draft.tuning = tuning;
+        if let Some(grown) = &mut self.grown {
+            grown.submitted.tuning = tuning;
         }
     }
 

@@ -59,6 +59,8 @@ pub const COPIES_MAX: u32 = 1;
 pub const PRIORITY_MAX: i32 = 1_000;
 /// Rounds of a machine: beyond that, a round is seldom more than one activity.
 pub const ROUNDS_MAX: u32 = 1_000;
+/// The largest threshold and reward of rounds: beyond that nothing changes any more.
+pub const PARAMETER_MAX: u32 = 100;
 /// Attempts at one activity that are started at once: each costs as much as the activity, and the first of four is
 /// seldom late.
 pub const REPLICAS_MAX: u32 = 4;

@@ -46,6 +46,7 @@ fn problem() -> Problem {
     let gpu = Demand {
         memory: Bytes(1),
         labels: vec![("gpu".to_owned(), "yes".to_owned())],
+        ..Demand::default()
     };
     let dag = Dag::new(&tasks, &edges).unwrap();
     let of: Vec<u32> = dag.tasks().map(|task| dag.given(task)).collect();

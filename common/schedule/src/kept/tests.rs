@@ -5,7 +5,7 @@ use model::{
     Resource, ResourceId, Span, Work,
 };
 
-use super::{kept, moved_from};
+use super::{grown_from, kept, moved_from};
 use crate::request::{Placed, Refusal, Request, SchedulerKind, plan};
 
 /// Independent activities of 2 s, and machines of one slot with these powers.
@@ -124,4 +124,23 @@ fn activities_of_a_slow_machine_move_and_all_others_stay() {
     let stays = moved_from(&request, &entries, &BTreeSet::new()).unwrap();
     let moved = |(one, other): (&Entry, &Entry)| one.resource != other.resource;
     assert!(!stays.entries.iter().zip(&entries).any(moved));
+}
+
+#[test]
+fn added_slots_are_filled_with_few_moves() {
+    // Twelve in a row on one machine, and then a second, a third and a fourth one.
+    let entries: Vec<Entry> = (0..12).map(|id| on(0, id, 2 * u64::from(id))).collect();
+    let mut entries = entries;
+    for (n, makespan, n_moved) in [(2, 12, 6), (3, 8, 4), (4, 6, 3)] {
+        let request = request(12, &vec![1.0; n]);
+        let grown = grown_from(&request, &entries).unwrap();
+        assert_eq!(grown.makespan(), Span::from_secs(makespan));
+        let moved = grown.entries.iter().zip(&entries);
+        let moved = moved.filter(|(after, before)| after.resource != before.resource);
+        assert_eq!(moved.count(), n_moved, "{n}");
+        entries = grown.entries;
+    }
+    // Nothing moves where nothing would end sooner.
+    let request = request(12, &[1.0; 4]);
+    assert_eq!(grown_from(&request, &entries).unwrap().entries, entries);
 }

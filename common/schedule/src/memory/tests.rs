@@ -35,7 +35,7 @@ fn problem(memory: &[u64], machines: &[(u32, u64)]) -> Problem {
     let dag = Dag::new(&vec![task(10.0, 1); memory.len()], &[]).unwrap();
     let demand = |gib: &u64| Demand {
         memory: Bytes(gib * GIB),
-        labels: Vec::new(),
+        ..Demand::default()
     };
     let demands: Vec<Demand> = memory.iter().map(demand).collect();
     let given: Vec<u32> = dag.tasks().map(|task| dag.given(task)).collect();

@@ -59,6 +59,7 @@ fn the_nearest_misfit_is_told() {
             .map(|gpu| ("gpu".to_owned(), gpu.to_owned()))
             .into_iter()
             .collect(),
+        machine: None,
     };
     let misfit = |cores, demand: Demand| {
         let problem = problem(cores).with_demands(|_| Some(&demand)).unwrap();
@@ -79,8 +80,8 @@ fn the_nearest_misfit_is_told() {
         "needs the label gpu: big; no machine has it"
     );
     let environment = Demand {
-        memory: Bytes(0),
         labels: vec![("conda".to_owned(), "yes".to_owned())],
+        ..Demand::default()
     };
     assert_eq!(
         misfit(1, environment),
@@ -89,6 +90,31 @@ fn the_nearest_misfit_is_told() {
     assert_eq!(
         misfit(2, demand(0, Some("yes"))),
         "no machine meets all it needs; m0 comes nearest: the activity needs 2 cores where it has 1"
+    );
+}
+
+#[test]
+fn a_task_that_may_run_on_one_machine_alone_fits_no_other() {
+    let place = ResourceId::new(GroupId::new(7), 1);
+    let there = Demand {
+        machine: Some(place),
+        ..Demand::default()
+    };
+    let problem = problem(1).with_demands(|_| Some(&there)).unwrap();
+    let fitting: Vec<u32> = (0..3).filter(|&host| problem.fits(0, host)).collect();
+    let ids = fitting
+        .iter()
+        .map(|&host| problem.hosts()[host as usize].id);
+    assert_eq!(ids.collect::<Vec<_>>(), [place]);
+    let nowhere = Demand {
+        machine: Some(ResourceId::local(9)),
+        ..Demand::default()
+    };
+    let problem = problem.with_demands(|_| Some(&nowhere)).unwrap();
+    let why = problem.misfit(0).unwrap();
+    assert!(
+        why.ends_with("the activity may run on another machine alone"),
+        "{why}"
     );
 }
 

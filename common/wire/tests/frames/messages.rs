@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use minicbor::{Decode, Encode};
 use model::{
-    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, Policy, ProcessId,
-    ResourceId, Span, Wall,
+    ActivityId, Artifact, ArtifactKind, AttemptId, Bytes, Epoch, GrantId, Hash, Part, Policy,
+    ProcessId, ResourceId, Span, Tuning, Wall,
 };
 use wire::admin::{
     self, Contact, Joined, Load, LogPart, LogRequest, Node, Presence, Present, Warning,
@@ -458,6 +458,10 @@ fn from_group() -> Vec<FromGroup> {
             owners: Some(owners()),
             takes_shown: true,
             policy: Some(Policy::Rounds(4)),
+            tuning: Some(Tuning {
+                threshold: Some(Part(200)),
+                reward: None,
+            }),
         }),
         FromGroup::Granted {
             number: 3,

@@ -452,6 +452,7 @@ fn answer(message: &FromGroup) -> String {
             owners: _,
             takes_shown: _,
             policy: _,
+            tuning: _,
         }) => {
             let resource = |one: &Offered| {
                 let shown = one.shown.map(|shown| format!("*{shown}"));

@@ -336,8 +336,8 @@ pub(super) fn parts(messages: Vec<Dispatch>) -> Vec<Vec<Dispatch>> {
     parts
 }
 
-/// Returns true if an activity that was never sent takes long, and its machine has no slot for it beside so
-/// many others.
+/// Returns true if an activity that was never sent would wait for long on its machine beside so many others, taken to
+/// be of its length.
 fn waits_for_slot(
     (known, history): (&Process, &Store),
     activity: ActivityId,
@@ -348,8 +348,14 @@ fn waits_for_slot(
     let is_new = known.activity(activity).number == 0;
     let declared = known.definition().activity_as_written(activity);
     let cores = declared.map_or(1, |declared| declared.cores as usize);
-    let ahead = if work < limits::LONGER.0 { cores } else { 0 };
-    work >= limits::LONG.0 && is_new && (n_before + 1) * cores > slots as usize + ahead
+    let slots = slots as usize;
+    let ahead = match work {
+        0 => return false,
+        short if short < limits::LONG.0 => slots * (limits::QUEUED.0 / short) as usize,
+        long if long < limits::LONGER.0 => cores,
+        _ => 0,
+    };
+    is_new && (n_before + 1) * cores > slots + ahead
 }
 
 /// The slots that a process holds on a machine. Its first claim there has given nothing back.

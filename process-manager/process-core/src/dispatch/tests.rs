@@ -91,6 +91,7 @@ fn bench(draft: Draft) -> (Bench, Attempts, Others) {
         owners: None,
         takes_shown: false,
         policy: None,
+        tuning: None,
     };
     let (mut files, mut market) = (Files::default(), Market::default());
     files.begin(bench.process(), true);

@@ -98,7 +98,14 @@ fn demands(process: &Process) -> BTreeMap<ActivityId, Demand> {
             let asks = activity.memory.is_some() || !activity.labels.is_empty();
             let memory = activity.memory.unwrap_or_default();
             let labels = activity.labels.clone();
-            asks.then_some((id, Demand { memory, labels }))
+            asks.then_some((
+                id,
+                Demand {
+                    memory,
+                    labels,
+                    ..Demand::default()
+                },
+            ))
         })
         .collect()
 }

@@ -145,6 +145,7 @@ mod tests {
                 owners: None,
                 takes_shown: false,
                 policy: None,
+                tuning: None,
             }
         };
         let mut stores = Stores::default();

@@ -93,6 +93,7 @@ pub(super) fn offer(address: &str) -> Offer {
         owners: None,
         takes_shown: false,
         policy: None,
+        tuning: None,
     }
 }
 

@@ -58,6 +58,7 @@ fn asked(seconds: &[u64], powers: &[f64], places: &[u32], slow: &[u32]) -> PlanR
             slow: slow.iter().copied().map(ResourceId::local).collect(),
             scope: Scope::All,
         }),
+        grows: None,
     }
 }
 
@@ -98,4 +99,25 @@ fn without_a_plan_in_force_nothing_is_compared() {
     let mut asked = asked(&[4, 4], &[1.0, 1.0], &[0, 0], &[]);
     asked.in_force = None;
     assert_eq!(asked.answer().compared, None);
+}
+
+#[test]
+fn more_slots_are_filled_with_few_moves_unless_others_gain_enough() {
+    let grown = |seconds: &[u64], powers: &[f64], places: &[u32]| {
+        let mut asked = asked(seconds, powers, places, &[]);
+        asked.grows = asked.in_force.take().map(|in_force| in_force.entries);
+        let plan = asked.answer().result.unwrap();
+        let places = plan.entries.iter().map(|one| one.resource.number);
+        (places.collect::<Vec<u32>>(), plan.makespan().seconds())
+    };
+    assert_eq!(
+        grown(&[2, 2, 2, 2], &[1.0, 1.0], &[0; 4]),
+        (vec![0, 1, 0, 1], 4.0)
+    );
+    assert_eq!(
+        grown(&[2, 2, 2, 2], &[1.0, 1.0], &[1; 4]),
+        (vec![1, 0, 1, 0], 4.0)
+    );
+    // In the order in which they were planned, the long one would be the last one.
+    assert_eq!(grown(&[1, 1, 1, 1, 9], &[1.0, 1.0], &[0; 5]).1, 9.0);
 }

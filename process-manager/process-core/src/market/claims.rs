@@ -334,6 +334,7 @@ impl Market {
         if !matches!(demand.stage, Stage::Claiming { .. }) {
             // Attempts may be started beside others on what was granted.
             step.marks.mark(id);
+            self.look_at_races(step, id);
             return step.marks.want_plans();
         }
         if self.claims.of(id).any(|(_, claim)| claim.is_needed()) {

@@ -88,7 +88,7 @@ impl Growth {
     }
 
     /// The moment from which on a process of this manager may grow by slots of a machine.
-    fn usable_from(&self, resource: ResourceId) -> Mono {
+    pub(super) fn usable_from(&self, resource: ResourceId) -> Mono {
         let since = self.offered.get(&resource.group);
         let since = since.and_then(|since| since.get(&resource));
         since.map_or(Mono(0), |&since| since + limits::GROW_SHARED_AFTER)

@@ -162,6 +162,7 @@ impl Market {
         let (Ok(plan), Some((before, after)), true) = (made.result, made.compared, pays) else {
             step.cx.note(Noted::NotWorthMoving);
             self.set_stage(id, Stage::Settled);
+            self.look_after_plan(step, id);
             step.marks.mark(id);
             return step.marks.want_plans();
         };

@@ -299,6 +299,9 @@ impl Market {
             &movable,
         );
         request.held = held;
+        for (activity, place) in self.staying(step, known, &request.platform) {
+            request.demands.entry(activity).or_default().machine = Some(place);
+        }
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.ways = ways;
         }
@@ -321,11 +324,14 @@ impl Market {
                 is_whole,
             },
         );
+        let demand = self.demands.get(&id);
+        let grows = demand.is_some_and(|demand| demand.grows);
         let asked = PlanRequest {
             process: id,
             basis,
             request,
             in_force,
+            grows: grows.then(|| known.state.plan.entries.clone()),
         };
         if is_small {
             self.on_planned(step, asked.answer());
@@ -449,6 +455,7 @@ impl Market {
             }))
         } else {
             let plan = known.plan_with(&plan, step.now.wall);
+            self.note_moved(id, step.now.mono, (before, &plan));
             let mut replanned = Replanned::new(before, &plan, machines, is_estimate);
             let demand = self.demands.get_mut(&id);
             replanned.slots = slots;
@@ -460,6 +467,7 @@ impl Market {
         step.cx.record(Stream::Process(id), event);
         self.note_planned(id);
         self.set_stage(id, Stage::Settled);
+        self.look_after_plan(step, id);
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.has_plan = true;
             demand.waiting_for = None;

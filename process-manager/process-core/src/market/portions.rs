@@ -15,7 +15,7 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{ActivityId, Entry, Generation, ProcessId, ResourceId, Span};
+use model::{ActivityId, Entry, Generation, Part, ProcessId, ResourceId, Span};
 use schedule::less;
 use schedule::rounds::{Policy, Sizing, THRESHOLD};
 
@@ -40,6 +40,8 @@ pub(super) struct Portions {
     /// True if something had ended or was out when they were begun, so that machines are in the middle of the plan.
     is_resumed: bool,
     machines: BTreeMap<ResourceId, Portion>,
+    /// The part of its expected time by which a round may be late.
+    threshold: f64,
     /// Machines whose last round took too long, and of which nobody has asked for a plan yet.
     losses: BTreeSet<ResourceId>,
     /// The round and the extent of the last of them.
@@ -78,7 +80,7 @@ pub(super) struct Judged {
     pub(super) resource: ResourceId,
     /// The expected over the real time.
     pub(super) performance: f64,
-    /// True if it took longer than expected by more than [`THRESHOLD`].
+    /// True if it took longer than expected by more than its threshold.
     pub(super) is_loss: bool,
 }
 
@@ -91,11 +93,15 @@ pub(super) struct Done {
     pub(super) times: Option<(f64, f64)>,
 }
 
-/// The sizes of the rounds that a rule has; none where it has no such rounds.
-fn sizing(rule: model::Policy) -> Option<Sizing> {
+/// The sizes of the rounds that a rule has, with its reward where that is another than the paper's; none where it has
+/// no such rounds.
+fn sizing(rule: model::Policy, reward: Option<Part>) -> Option<Sizing> {
     match rule {
         model::Policy::Rounds(n) => Some(Policy::rounds(n).sizing),
-        model::Policy::Adaptive => Some(Policy::adaptive().sizing),
+        model::Policy::Adaptive => Some(match reward.map(Part::value) {
+            Some(reward) => Sizing::Adaptive { reward },
+            None => Policy::adaptive().sizing,
+        }),
         model::Policy::Xavantes | model::Policy::Static => None,
     }
 }
@@ -109,7 +115,8 @@ pub(super) fn has_several_machines(known: &Process) -> bool {
 impl Market {
     /// The sizes of the rounds of a process; none where it has no such rounds.
     pub(super) fn sizing(&self, known: &Process) -> Option<Sizing> {
-        sizing(self.rules.of(known))
+        let rule = self.rules.of(known);
+        sizing(rule, self.rules.tuning_of(known).reward)
     }
 
     /// Opens the next rounds of the machines of a process, where it has rounds.
@@ -128,7 +135,9 @@ impl Market {
         }
         let is_planned_again = self.is_planned_for_losses(id);
         let begun = || Portions::new(known);
+        let threshold = self.rules.tuning_of(known).threshold;
         let portions = self.rounds.portions.entry(id).or_insert_with(begun);
+        portions.threshold = threshold.map_or(THRESHOLD, Part::value);
         portions.follow(known, || gives_work(known, step.history));
         let places = known.index.ready.keys().flatten();
         let judged =
@@ -354,11 +363,12 @@ impl Portions {
         resource: ResourceId,
         sizing: Sizing,
     ) -> Option<Judged> {
+        let threshold = self.threshold;
         let portion = self.machines.get_mut(&resource)?;
         if !portion.is_open || !portion.is_over(sizing, known.granted(resource)) {
             return None;
         }
-        let judged = portion.close(resource, sizing);
+        let judged = portion.close(resource, sizing, threshold);
         if judged.is_loss {
             self.losses.insert(resource);
             self.slow = Some((portion.round, portion.extent));
@@ -379,7 +389,7 @@ impl Portion {
     }
 
     /// Judges the round, and works out the extent of the next one.
-    fn close(&mut self, resource: ResourceId, sizing: Sizing) -> Judged {
+    fn close(&mut self, resource: ResourceId, sizing: Sizing, threshold: f64) -> Judged {
         let expected = std::mem::take(&mut self.expected);
         let real = std::mem::take(&mut self.real);
         let performance = if real > 0.0 { expected / real } else { 1.0 };
@@ -387,7 +397,7 @@ impl Portion {
             let grown = (performance + 1e-9).floor() * reward * expected;
             self.extent = self.extent * performance + grown;
         }
-        let is_loss = less((1.0 + THRESHOLD) * expected, real);
+        let is_loss = less((1.0 + threshold) * expected, real);
         self.is_open = false;
         self.awaits_plan = is_loss;
         Judged {

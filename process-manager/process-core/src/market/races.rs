@@ -6,8 +6,10 @@
 //!   first   |=== expected ===|............ late |.... as long once more ....|
 //!   rival                                       |-- transfer --|== p90 ==|       it pays: it is expected to end before
 //! ```
-//! A rival takes an idle slot of its process alone, while no other process waits for one, and goes when others of the
-//! process are sent there ([`Process::rivals_in_the_way`]).
+//! A rival takes an idle slot of its process, while no other process waits for one, and goes when others of the
+//! process are sent there ([`Process::rivals_in_the_way`]). Where there is none, a free slot is claimed for it.
+
+mod claim;
 
 use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span};
 
@@ -40,12 +42,17 @@ pub(super) struct Expected {
     pub(super) work: f64,
 }
 
-/// An activity that takes too long.
+/// An attempt that takes too long, or will from some time on.
 struct Straggler {
     activity: ActivityId,
+    number: u32,
+    /// The machine where it runs.
+    resource: ResourceId,
     /// The work of nine in ten attempts at most, in reference seconds.
     most: f64,
     elapsed: Span,
+    /// The time from which on it is raced.
+    long: Span,
 }
 
 impl Market {
@@ -62,7 +69,8 @@ impl Market {
         let Some(known) = step.cx.process(id) else {
             return races;
         };
-        let mut looked_again = Vec::new();
+        let (mut looked_again, mut lacking) = (Vec::new(), Vec::new());
+        let mut lacks_room = false;
         for &one in late {
             let Some(expected) = self.runs_at(id, (one.activity, one.number)) else {
                 continue;
@@ -70,6 +78,12 @@ impl Market {
             let Some(straggler) = straggler(known, step, one, expected) else {
                 continue;
             };
+            let attempt = (straggler.activity, straggler.number);
+            if straggler.elapsed < straggler.long {
+                let left = straggler.long - straggler.elapsed;
+                looked_again.push((attempt, step.now.mono + left));
+                continue;
+            }
             let is_settled = self
                 .demands
                 .get(&id)
@@ -79,18 +93,28 @@ impl Market {
             let has_room = known.n_rivals() + races.len() < limits::RACES_MAX;
             let taken = races.iter().map(|&(_, place)| place);
             let taken: Vec<ResourceId> = taken.chain([expected.resource]).collect();
-            let place = match may_race && has_room {
-                true => self.soonest(step, machines, known, &straggler, &taken),
-                false => None,
-            };
-            match place {
-                Some(place) => races.push((one.activity, place)),
-                None => looked_again.push((one.activity, one.number)),
+            let may_begin = may_race && has_room;
+            let place = may_begin
+                .then(|| self.soonest(step, machines, known, &straggler, &taken))
+                .flatten();
+            if let Some(place) = place {
+                races.push((one.activity, place));
+                continue;
+            }
+            looked_again.push((attempt, step.now.mono + limits::RACE_EACH));
+            lacks_room = true;
+            if may_begin {
+                lacking.push(straggler);
             }
         }
-        let again = step.now.mono + limits::RACE_EACH;
-        for attempt in looked_again {
-            self.judge_again(step, (id, attempt), again);
+        if lacks_room {
+            self.note_lack_of_room(id);
+        }
+        for (attempt, due) in looked_again {
+            self.judge_again(step, (id, attempt), due);
+        }
+        for straggler in lacking {
+            self.claim_for_race(step, machines, id, &straggler);
         }
         races
     }
@@ -109,7 +133,20 @@ impl Market {
         let places = known.grants().map(|grant| grant.resource);
         let places = places.filter(|place| !taken.contains(place));
         let idle = places.filter(|&place| self.is_idle_for(known, machines, activity, place));
-        let ends = idle.filter_map(|place| {
+        self.soonest_of(step, known, straggler, idle)
+    }
+
+    /// The machine among some on which a second attempt is expected to end first, where that is sooner than the first
+    /// one is expected to.
+    fn soonest_of(
+        &self,
+        step: &Step<'_>,
+        known: &Process,
+        straggler: &Straggler,
+        places: impl Iterator<Item = ResourceId>,
+    ) -> Option<ResourceId> {
+        let activity = straggler.activity;
+        let ends = places.filter_map(|place| {
             let runs = self.seconds_at(known.id(), straggler.most, place)?;
             let seconds = runs + self.transfer(step, known, activity, place);
             (seconds < straggler.elapsed.seconds()).then_some((seconds, place))
@@ -142,17 +179,22 @@ impl Market {
         machines: &Machines,
         place: ResourceId,
     ) -> u32 {
-        let takes_any = self.answering(machines, place).is_some()
-            && machines.epoch(place).is_some()
-            && !machines.is_leaving(place);
-        let is_awaited =
-            known.index.ready.contains_key(&Some(place)) || known.index.ready.contains_key(&None);
-        if !takes_any || is_awaited {
+        if !self.has_room_for_rivals(known, machines, place) {
             return 0;
         }
         let unwanted = machines.unwanted(place, known.id());
         let used = known.all_cores(known.out_at(place).chain(unwanted));
         known.granted(place).saturating_sub(used)
+    }
+
+    /// Returns true if a machine takes attempts, and nothing of a process waits for slots there.
+    fn has_room_for_rivals(&self, known: &Process, machines: &Machines, place: ResourceId) -> bool {
+        let ready = &known.index.ready;
+        self.answering(machines, place).is_some()
+            && machines.epoch(place).is_some()
+            && !machines.is_leaving(place)
+            && !ready.contains_key(&Some(place))
+            && !ready.contains_key(&None)
     }
 
     /// The seconds that a machine takes to fetch the inputs of an activity which it does not have.
@@ -188,8 +230,8 @@ impl Market {
     }
 }
 
-/// The activity of an attempt that runs, where that is to be raced if there is room: it may run twice, has taken
-/// [`limits::STRAGGLES`] times as long as nine in ten do, and has no rival.
+/// An attempt that runs, where it is to be raced once it has taken [`limits::STRAGGLES`] times as long as nine in ten
+/// do: its activity may run twice, and it has no rival.
 fn straggler(
     known: &Process,
     step: &Step<'_>,
@@ -207,19 +249,24 @@ fn straggler(
         activity,
         number,
     };
-    let (_, spread) = forecast(known, step.history, activity);
-    let spread = spread.unwrap_or(1.0).max(1.0);
-    let long = limits::STRAGGLES * expected.seconds * spread;
-    let is_late = elapsed.seconds() > long && elapsed >= limits::STRAGGLES_LEAST;
     let is_alone = known.is_out(attempt)
         && known.activity(activity).number == number
         && known.rivals(activity).next().is_none();
     // One with replicas has as many attempts as it is to have, where there is room.
     let may_race = declared.repeatable && declared.n_replicas() == 1;
     let may = may_race && known.last_number(activity) <= limits::STRAGGLED_MAX;
-    (may && is_alone && is_late && !known.is_recomputation(attempt)).then_some(Straggler {
+    if !may || !is_alone || known.is_recomputation(attempt) {
+        return None;
+    }
+    let (_, spread) = forecast(known, step.history, activity);
+    let spread = spread.unwrap_or(1.0).max(1.0);
+    let long = Span::from_seconds_up(limits::STRAGGLES * expected.seconds * spread);
+    Some(Straggler {
         activity,
+        number,
+        resource: expected.resource,
         most: expected.work * spread,
         elapsed,
+        long: long.max(limits::STRAGGLES_LEAST),
     })
 }

@@ -14,6 +14,8 @@
 //! Nothing is judged that nobody has estimated, and all of it is volatile: a restart begins again with the
 //! nominal powers. Only where the machines of a process are two or more is anything noted.
 
+mod watched;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use history::Store;
@@ -24,7 +26,7 @@ use wire::attempt::{End, Fetched, Outcome, Started};
 use super::Market;
 use super::chance::Chance;
 use super::portions::{Done, Judged, Portions, has_several_machines};
-use super::races::{Expected, Late};
+use super::races::Late;
 use crate::enact::works::{estimated, knows_work};
 use crate::limits;
 use crate::machines::Machines;
@@ -117,6 +119,8 @@ struct Course {
     ask_from: Mono,
     /// Plans in a row that did not pay.
     n_declined: u32,
+    /// True if an attempt takes so long that it would be raced if a slot idled.
+    lacks_room: bool,
 }
 
 /// An attempt that runs.
@@ -129,6 +133,9 @@ struct Running {
     expected: f64,
     /// The moment at which it is judged if it still runs.
     due: Mono,
+    /// The claims for slots to race it on, and the moment from which on there may be another one.
+    n_claims: u32,
+    claim_from: Mono,
 }
 
 /// A machine that is not as planned: its power beside the nominal one, or the speed of its links beside what was
@@ -156,6 +163,7 @@ impl Default for Course {
             look_from: Mono(0),
             ask_from: Mono(0),
             n_declined: 0,
+            lacks_room: false,
         }
     }
 }
@@ -229,10 +237,10 @@ impl Market {
             else {
                 continue;
             };
-            if !self.is_judged(known) {
+            let activity = one.attempt.activity;
+            if !self.is_judged(known) && !self.is_watched(known, activity) {
                 continue;
             }
-            let activity = one.attempt.activity;
             self.keep_shown_part(id, resource);
             let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
                 continue;
@@ -247,6 +255,8 @@ impl Market {
                 nominal,
                 expected,
                 due,
+                n_claims: 0,
+                claim_from: Mono(0),
             };
             // A machine that is connected anew tells it once more.
             let attempt = (activity, one.attempt.number);
@@ -275,6 +285,9 @@ impl Market {
                 continue;
             };
             if !self.is_judged(known) {
+                if let Some(course) = self.rounds.courses.get_mut(&id) {
+                    course.running.remove(&(activity, outcome.attempt.number));
+                }
                 continue;
             }
             let slots = f64::from(known.granted(resource).max(1));
@@ -317,6 +330,7 @@ impl Market {
         for id in judged {
             self.look(step, id);
         }
+        self.look_for_room(step, outcomes);
     }
 
     /// Judges machines whose activities run longer than expected. Returns the activities that are to be started once
@@ -344,7 +358,8 @@ impl Market {
                     activity,
                     number,
                 };
-                self.is_judged(known) && known.is_out(attempt) && !known.has_lost(attempt)
+                let is_watched = self.is_judged(known) || self.is_watched(known, activity);
+                is_watched && known.is_out(attempt) && !known.has_lost(attempt)
             })
         };
         let running = self.rounds.courses.get(&id).map(|course| &course.running);
@@ -357,6 +372,8 @@ impl Market {
         for attempt in &ended {
             course.running.remove(attempt);
         }
+        let known = step.cx.process(id);
+        let is_judged = known.is_some_and(|known| is_judged(known, self.rules.of(known)));
         let mut overdue: BTreeMap<ResourceId, (f64, f64)> = BTreeMap::new();
         let mut late = Vec::new();
         for (&(activity, number), running) in &mut course.running {
@@ -375,7 +392,7 @@ impl Market {
                 elapsed,
             });
         }
-        for (resource, (nominal, elapsed)) in overdue {
+        for (resource, (nominal, elapsed)) in overdue.into_iter().filter(|_| is_judged) {
             // One that has never ended there is all that the mean weight rests on.
             if course.n == 0 {
                 course.count(nominal);
@@ -389,7 +406,11 @@ impl Market {
             let next = next.max(step.now.mono + limits::JUDGE_EACH);
             step.timers.set_by(Timer::Judge(id), next);
         }
-        self.look(step, id);
+        if is_judged {
+            self.look(step, id);
+        } else if !late.is_empty() {
+            step.cx.note(Noted::Judged);
+        }
         self.races(step, machines, id, &late)
     }
 
@@ -537,17 +558,6 @@ impl Market {
         }
     }
 
-    /// The expectations of a running attempt.
-    pub(super) fn runs_at(&self, id: ProcessId, attempt: (ActivityId, u32)) -> Option<Expected> {
-        let course = self.rounds.courses.get(&id)?;
-        let running = course.running.get(&attempt)?;
-        Some(Expected {
-            resource: running.resource,
-            seconds: running.nominal / course.mean,
-            work: running.nominal * self.power_for(id, running.resource)?,
-        })
-    }
-
     /// The seconds that an attempt was expected to take on its machine when it began; none where nobody has
     /// estimated it.
     pub(super) fn expected_seconds(
@@ -565,26 +575,6 @@ impl Market {
         }
         let nominal = self.nominal(known, step.history, attempt.activity, resource)?;
         Some(nominal / self.factor(id, resource))
-    }
-
-    /// The seconds that so much work is expected to take on a machine, as a process has seen it.
-    pub(super) fn seconds_at(&self, id: ProcessId, work: f64, resource: ResourceId) -> Option<f64> {
-        let power = self.power_for(id, resource)? * self.factor(id, resource);
-        (power > 0.0).then_some(work / power)
-    }
-
-    /// A running attempt is judged again at this moment.
-    pub(super) fn judge_again(
-        &mut self,
-        step: &mut Step<'_>,
-        (id, attempt): (ProcessId, (ActivityId, u32)),
-        due: Mono,
-    ) {
-        let course = self.rounds.courses.get_mut(&id);
-        if let Some(running) = course.and_then(|course| course.running.get_mut(&attempt)) {
-            running.due = due;
-            step.timers.set_by(Timer::Judge(id), due);
-        }
     }
 
     /// The power of a machine beside its nominal one, as the activities of a process have shown it.
@@ -615,11 +605,9 @@ impl Market {
         (work > 0.0 && power > 0.0).then_some(work / power)
     }
 
-    /// Returns true if the machines of a process are judged: it runs, its rule wants that, and it has several.
+    /// Returns true if the machines of a process are judged.
     fn is_judged(&self, known: &Process) -> bool {
-        let is_running = known.phase() == Phase::Running;
-        let may_move = || self.rules.of(known) != Policy::Static;
-        is_running && has_several_machines(known) && may_move()
+        is_judged(known, self.rules.of(known))
     }
 }
 
@@ -627,4 +615,9 @@ impl Market {
 pub(super) fn overdue_after(expected: f64) -> Span {
     let late = Span::from_seconds_up(THRESHOLD * expected).max(limits::LATE_LEAST);
     Span::from_seconds_up(expected) + late
+}
+
+/// Returns true if the machines of a process with this rule are judged: it runs, its rule wants that, and it has several.
+fn is_judged(known: &Process, rule: Policy) -> bool {
+    rule != Policy::Static && known.phase() == Phase::Running && has_several_machines(known)
 }

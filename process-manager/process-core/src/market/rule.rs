@@ -7,20 +7,28 @@
 
 use std::collections::BTreeMap;
 
-use model::{GroupId, Policy};
+use model::{GroupId, Policy, Tuning};
 
 use crate::process::Process;
 
-/// The rules of the groups that have one.
+/// The rules of the groups that have one, and the parameters of those that have some.
 #[derive(Debug, Default)]
-pub(super) struct Rules(BTreeMap<GroupId, Policy>);
+pub(super) struct Rules {
+    policies: BTreeMap<GroupId, Policy>,
+    tunings: BTreeMap<GroupId, Tuning>,
+}
 
 impl Rules {
-    /// A group has told its rule, or that it has none. One out of bounds is none.
-    pub(super) fn tell(&mut self, group: GroupId, rule: Option<Policy>) {
+    /// A group has told its rule and its parameters, or that it has none. Those out of bounds are none.
+    pub(super) fn tell(&mut self, group: GroupId, rule: Option<Policy>, tuning: Option<Tuning>) {
         match rule.filter(|rule| rule.is_within_bounds()) {
-            Some(rule) => self.0.insert(group, rule),
-            None => self.0.remove(&group),
+            Some(rule) => self.policies.insert(group, rule),
+            None => self.policies.remove(&group),
+        };
+        let is_sound = |tuning: &Tuning| tuning.named().all(|(_, part)| part.is_within_bounds());
+        match tuning.filter(is_sound) {
+            Some(tuning) => self.tunings.insert(group, tuning),
+            None => self.tunings.remove(&group),
         };
     }
 
@@ -31,10 +39,24 @@ impl Rules {
             return own;
         }
         // Few groups have a rule, and this is asked for each outcome.
-        let told = self.0.iter().find(|(group, _)| {
-            let holding = known.state.holdings.get(group);
-            holding.is_some_and(|holding| holding.grants.iter().any(|grant| grant.slots > 0))
-        });
+        let told = self
+            .policies
+            .iter()
+            .find(|(group, _)| holds(known, **group));
         told.map_or_else(Policy::default, |(_, &rule)| rule)
     }
+
+    /// The parameters of the rule of a process: its own, and those of a group where it names none. Where several groups
+    /// of its machines have some, likewise.
+    pub(super) fn tuning_of(&self, known: &Process) -> Tuning {
+        let own = known.definition().draft().tuning.unwrap_or_default();
+        let told = self.tunings.iter().find(|(group, _)| holds(known, **group));
+        told.map_or(own, |(_, &tuning)| own.or(tuning))
+    }
+}
+
+/// Returns true if a process holds slots of a group.
+fn holds(known: &Process, group: GroupId) -> bool {
+    let holding = known.state.holdings.get(&group);
+    holding.is_some_and(|holding| holding.grants.iter().any(|grant| grant.slots > 0))
 }

@@ -69,6 +69,7 @@ fn offer(group: GroupId) -> Offer {
         owners: None,
         takes_shown: false,
         policy: None,
+        tuning: None,
     }
 }
 

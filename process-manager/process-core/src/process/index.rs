@@ -441,7 +441,7 @@ impl Process {
         self.index.slots = slots;
     }
 
-    fn cores(&self, activity: ActivityId) -> u32 {
+    pub(crate) fn cores(&self, activity: ActivityId) -> u32 {
         let declared = self.definition.activity_as_written(activity);
         declared.map_or(1, |activity| activity.cores)
     }

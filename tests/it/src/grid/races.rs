@@ -15,8 +15,8 @@ use crate::wait;
 /// Activities of the process, of half a second each.
 const N: usize = 12;
 
-/// Activities that may run twice. Each writes its process id and its attempt.
-fn naps(sandbox: &Sandbox) -> String {
+/// So many activities that may run twice. Each writes its process id and its attempt.
+fn naps(sandbox: &Sandbox, n: usize) -> String {
     let log = sandbox.path("log").display().to_string();
     let text = format!(
         "\
@@ -25,7 +25,7 @@ name: naps
 body:
   for-each:
     item: n
-    in: ${{ range(0, {N}) }}
+    in: ${{ range(0, {n}) }}
     do:
       activity: nap
       run: {{ shell: 'echo $$ $XAVANTES_ACTIVITY $XAVANTES_ATTEMPT >> {log}; sleep 0.5; echo ${{n}} > out' }}
@@ -64,7 +64,7 @@ fn ends(status: &Value) -> Vec<Vec<&str>> {
     ends.collect()
 }
 
-fn judge(world: &World, status: &Value, pid: i32) {
+fn judge(world: &World, status: &Value, n: usize, pid: i32) {
     assert!(
         !is_there(pid),
         "the loser runs after the end of its process"
@@ -77,10 +77,10 @@ fn judge(world: &World, status: &Value, pid: i32) {
     // On a busy machine others may be late too, and race.
     let stopped = ["stopped", "completed"];
     assert!(ends.iter().any(|ends| **ends == stopped), "{ends:?}");
-    assert_eq!(status["activities"]["completed"], N, "{status}");
+    assert_eq!(status["activities"]["completed"], n, "{status}");
     let n_attempts = ends.iter().map(Vec::len).sum::<usize>();
     let n_commands = world.sandbox.lines("log").len();
-    assert!(n_commands > N && n_commands <= n_attempts, "{ends:?}");
+    assert!(n_commands > n && n_commands <= n_attempts, "{ends:?}");
 }
 
 #[test]
@@ -88,20 +88,20 @@ fn what_stands_still_on_one_machine_finishes_on_the_other() {
     let world = World::new(1, 2);
     let sandbox = &world.sandbox;
     let grid = world.user("ada");
-    let file = naps(sandbox);
+    let file = naps(sandbox, N);
     let done = sandbox.xav(&["submit", &file, "--grid", &grid]).expect(0);
     let id = done.stdout.trim_end().to_owned();
     let pid = stand_still(sandbox);
     // Nobody lets the command go on: without the second attempt the process would not end.
     let status = until_it_is(&world, &grid, &id, "completed");
-    judge(&world, &status, pid);
+    judge(&world, &status, N, pid);
 }
 
 #[test]
 fn a_race_goes_on_after_a_kill_of_the_process_manager() {
     let mut world = World::new(1, 2);
     let grid = world.user("ada");
-    let file = naps(&world.sandbox);
+    let file = naps(&world.sandbox, N);
     let submitted = world.sandbox.xav(&["submit", &file, "--grid", &grid]);
     let id = submitted.expect(0).stdout.trim_end().to_owned();
     let pid = stand_still(&world.sandbox);
@@ -111,5 +111,26 @@ fn a_race_goes_on_after_a_kill_of_the_process_manager() {
     });
     world.kill_process_manager(0);
     let status = until_it_is(&world, &grid, &id, "completed");
-    judge(&world, &status, pid);
+    judge(&world, &status, N, pid);
+}
+
+#[test]
+fn the_only_activity_of_a_process_finishes_on_a_slot_that_is_claimed_for_it() {
+    let world = World::new(1, 2);
+    let sandbox = &world.sandbox;
+    let grid = world.user("ada");
+    let file = naps(sandbox, 1);
+    let done = sandbox.xav(&["submit", &file, "--grid", &grid]).expect(0);
+    let id = done.stdout.trim_end().to_owned();
+    let pid = stand_still(sandbox);
+    let status = until_it_is(&world, &grid, &id, "completed");
+    judge(&world, &status, 1, pid);
+    let attempts = &status["activity_list"][0]["attempts"];
+    let places = [0, 1].map(|n| attempts[n]["resource"].as_str().unwrap());
+    assert_ne!(places[0], places[1], "{status}");
+    // Both are told by their names.
+    assert!(
+        places.iter().all(|place| place.starts_with("am")),
+        "{status}"
+    );
 }

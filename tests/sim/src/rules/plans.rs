@@ -1,20 +1,34 @@
 //! Plans are honest: what is laid side by side on a machine has its memory together, and no slot is
-//! planned over while something runs on it.
+//! planned over while something runs on it. None takes the place of a later one.
 
 use std::collections::BTreeMap;
 
-use model::{ActivityId, Bytes, ResourceId, Span};
+use model::{ActivityId, Bytes, Generation, ProcessId, ResourceId, Span};
+use process_core::{Event, Stream};
 use simulator::{MadePlan, Seen};
 
 use super::{Judged, Rule};
 use crate::known::Known;
 
-/// Each plan is judged by itself.
+/// Each plan is judged by itself, and is later than the one whose place it takes.
 #[derive(Debug, Default)]
-pub(super) struct Plans;
+pub(super) struct Plans {
+    /// The numbers of the plans in force.
+    in_force: BTreeMap<ProcessId, Generation>,
+}
 
 impl Rule for Plans {
     fn see(&mut self, known: &Known, seen: &Seen<'_>, judged: &mut Judged) -> Result<(), String> {
+        if let Seen::ProcessDurable(Stream::Process(id), Event::Replanned(plan)) = seen {
+            judged.count();
+            let before = self.in_force.insert(*id, plan.generation);
+            if before.is_some_and(|before| before >= plan.generation) {
+                let number = plan.generation.0;
+                return Err(format!(
+                    "{id}: plan {number} takes the place of one as late"
+                ));
+            }
+        }
         let Seen::HasPlanned(made) = seen else {
             return Ok(());
         };

@@ -137,6 +137,9 @@ impl Writer<'_> {
         if let Some(policy) = self.draft.policy {
             let _ = writeln!(self.text, "policy: {policy}");
         }
+        for (name, part) in self.draft.tuning.unwrap_or_default().named() {
+            let _ = writeln!(self.text, "{name}: {part}");
+        }
         if let Some(priority) = self.draft.priority {
             let _ = writeln!(self.text, "priority: {priority}");
         }

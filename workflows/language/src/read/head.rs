@@ -2,7 +2,8 @@
 
 use model::limits::COPIES_MAX;
 use model::{
-    DataMode, Input, NodeId, OnFault, Output, OutputSource, Policy, Type, Value, Variable,
+    DataMode, Input, NodeId, OnFault, Output, OutputSource, Part, Policy, Tuning, Type, Value,
+    Variable,
 };
 
 use super::{Fields, Pending, Reader};
@@ -82,6 +83,7 @@ impl Reader<'_, '_> {
         self.draft.limits = fields.get("limits").map(|at| self.limits(at));
         self.draft.on_fault = fields.get("on-fault").and_then(|at| self.on_fault(at));
         self.draft.policy = fields.get("policy").and_then(|at| self.policy(at));
+        self.draft.tuning = self.tuning(&fields);
         self.draft.priority = fields.get("priority").and_then(|at| self.priority(at));
         if let Some(at) = fields.get("outputs") {
             for (name, value) in self.entries(at, "a mapping (name: `${...}` or activity.output)") {
@@ -209,6 +211,31 @@ impl Reader<'_, '_> {
     fn policy(&mut self, at: Id) -> Option<Policy> {
         let wanted = "`xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000";
         self.one_of(at, wanted, Policy::named)
+    }
+
+    fn tuning(&mut self, fields: &Fields) -> Option<Tuning> {
+        let mut tuning = Tuning::default();
+        let policy = self.draft.policy;
+        for (name, part) in [
+            ("threshold", &mut tuning.threshold),
+            ("reward", &mut tuning.reward),
+        ] {
+            let Some(at) = fields.get(name) else {
+                continue;
+            };
+            *part = self.tree.number(at).and_then(Part::of);
+            if part.is_none() {
+                let error = self.expected(at, Part::WANTED);
+                self.add(error);
+            }
+        }
+        if let Some(unused) = policy.and_then(|policy| tuning.unused_by(policy)) {
+            if let Some(at) = fields.get(unused.name) {
+                self.error(at, unused.to_string());
+            }
+            return None;
+        }
+        (!tuning.is_empty()).then_some(tuning)
     }
 
     fn one_of<T>(&mut self, at: Id, wanted: &str, find: impl Fn(&str) -> Option<T>) -> Option<T> {

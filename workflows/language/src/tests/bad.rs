@@ -578,3 +578,44 @@ fn an_environment_is_made_of_one_file() {
         assert_eq!(refused_at(environment), [expected], "{environment}");
     }
 }
+
+#[test]
+fn parameters_are_numbers_of_the_rule_that_has_them() {
+    let body = "body: { activity: a, run: [a] }\n";
+    let text = |head: &str| format!("xavantes: 1\nname: p\n{head}{body}");
+    let wanted = "a number from 0 to 100 with at most three decimals is expected";
+    for (head, expected) in [
+        (
+            "policy: static\nthreshold: 0.2\n",
+            "4:12: there is no threshold in this policy; `rounds:T` and `adaptive` have it"
+                .to_owned(),
+        ),
+        (
+            "policy: rounds:4\nthreshold: 0.2\nreward: 0.1\n",
+            "5:9: there is no reward in this policy; `adaptive` alone has it".to_owned(),
+        ),
+        (
+            "policy: adaptive\nreward: -0.1\n",
+            format!("4:9: a number where {wanted}"),
+        ),
+        (
+            "policy: adaptive\nthreshold: 0.0001\n",
+            format!("4:12: a number where {wanted}"),
+        ),
+        (
+            "policy: adaptive\nthreshold: 10%\n",
+            format!("4:12: text where {wanted}"),
+        ),
+    ] {
+        assert_eq!(lines(&refused(&text(head))), [expected], "{head}");
+    }
+    for head in [
+        "threshold: 0.2\nreward: 0.1\n",
+        "policy: adaptive\nthreshold: 0\nreward: 100\n",
+    ] {
+        assert!(
+            crate::compile("p.yaml", text(head).as_bytes()).is_ok(),
+            "{head}"
+        );
+    }
+}

@@ -30,6 +30,7 @@ copies: 1
 keep-intermediates: false
 on-fault: continue
 policy: rounds:4
+threshold: 0.25
 priority: -7
 body:
   parallel:
@@ -117,6 +118,11 @@ fn everything_is_read() {
     assert_eq!(first.timeout, Some(Span::from_secs(3600)));
     assert_eq!(first.cache, Caching::Always);
     assert_eq!(draft.policy, Some(model::Policy::Rounds(4)));
+    let tuning = draft.tuning.unwrap();
+    assert_eq!(
+        (tuning.threshold, tuning.reward),
+        (Some(model::Part(250)), None)
+    );
     assert_eq!((draft.priority, first.priority), (Some(-7), Some(12)));
     assert!(first.repeatable && first.n_replicas() == 3 && !first.at_most_once);
     let on = vec![RetryOn::Exit(1), RetryOn::Lost, RetryOn::Timeout];

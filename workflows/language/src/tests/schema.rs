@@ -168,6 +168,10 @@ fn example(table: &Table, key: &str) -> String {
         ("a process", "cache") => format!("cache: false\n{}", activity("cores: 1")),
         ("a process", "on-fault") => format!("on-fault: stop\n{}", activity("cores: 1")),
         ("a process", "policy") => format!("policy: static\n{}", activity("cores: 1")),
+        ("a process", "threshold") => {
+            format!("policy: rounds:4\nthreshold: 0.25\n{}", activity("cores: 1"))
+        }
+        ("a process", "reward") => format!("reward: 0\n{}", activity("cores: 1")),
         ("a process", "priority") => format!("priority: -3\n{}", activity("cores: 1")),
         ("a process", "env") => format!("env: {{ A: b }}\n{}", activity("cores: 1")),
         ("a process", "pass") => format!("pass: [HOME, A]\n{}", activity("cores: 1")),

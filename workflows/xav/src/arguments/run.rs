@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use model::limits::{PRIORITY_MAX, ROUNDS_MAX};
-use model::{OnFault, Policy, Span};
+use model::{Definition, OnFault, Part, Policy, Span, Tuning};
 use schedule::SchedulerKind;
 
 use super::{GridChoice, State, Which};
+use crate::failure::Failure;
 use crate::text;
 
 /// Slots that may be asked for: more commands than that at once no machine runs.
@@ -148,6 +149,26 @@ pub(crate) struct Adapting {
     /// 1000) and `adaptive` are the rounds of the published algorithms (docs/rounds.md)
     #[arg(long, value_name = "xavantes|static|rounds:T|adaptive", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
+    /// The part of its expected time by which a round of `rounds:T` or `adaptive` may be late before what has not
+    /// started on its machine moves, in place of `threshold` in the definition; 0.1 by default
+    #[arg(long, value_name = "NUMBER", value_parser = part)]
+    threshold: Option<Part>,
+    /// The part by which a round of `adaptive` is longer than the one before that was not late, in place of `reward` in
+    /// the definition; 0.05 by default
+    #[arg(long, value_name = "NUMBER", value_parser = part)]
+    reward: Option<Part>,
+}
+
+impl Adapting {
+    /// The definition with the rule and the parameters that options name.
+    pub(crate) fn applied(self, definition: Definition) -> Result<Definition, Failure> {
+        let tuning = Tuning {
+            threshold: self.threshold,
+            reward: self.reward,
+        };
+        let applied = definition.with_policy(self.policy, tuning);
+        applied.map_err(|unused| Failure::refused(format!("--{}: {unused}", unused.name)))
+    }
 }
 
 /// Options for the effect of a fault, and for keeping the process afterwards.
@@ -214,6 +235,12 @@ fn policy(name: &str) -> Result<Policy, String> {
         true => format!("`rounds:T` has a whole number T from 1 to {ROUNDS_MAX}, such as rounds:4"),
         false => unknown(name, &Policy::WORDS),
     })
+}
+
+/// A parameter of a rule.
+fn part(text: &str) -> Result<Part, String> {
+    let part = text.parse().ok().and_then(Part::of);
+    part.ok_or_else(|| format!("{} is expected", Part::WANTED))
 }
 
 /// The message for a name that is none of these.

@@ -364,7 +364,14 @@ fn demands(definition: &Definition) -> BTreeMap<ActivityId, Demand> {
         }
         let memory = activity.memory.unwrap_or_default();
         let labels = activity.labels.clone();
-        Some((id, Demand { memory, labels }))
+        Some((
+            id,
+            Demand {
+                memory,
+                labels,
+                ..Demand::default()
+            },
+        ))
     };
     definition.activities().iter().filter_map(asks).collect()
 }

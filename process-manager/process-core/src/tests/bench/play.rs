@@ -101,6 +101,7 @@ impl Bench {
                     owners: None,
                     takes_shown: false,
                     policy: None,
+                    tuning: None,
                 };
                 self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
             }

@@ -295,6 +295,7 @@ impl World {
             owners: None,
             takes_shown: false,
             policy: None,
+            tuning: None,
         };
         self.give(Input::Group(group, FromGroup::Offer(offer)));
     }

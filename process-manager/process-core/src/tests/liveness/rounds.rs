@@ -15,9 +15,12 @@ use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{Input, Stream, Tally};
 
 mod late;
+mod lone;
 mod portions;
 mod replicas;
 mod rule;
+mod staying;
+mod tuning;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);

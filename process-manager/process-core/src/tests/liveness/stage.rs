@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use machine::{Drive, History};
 use model::{
     Activity, ActivityId, AttemptId, Bytes, Draft, Epoch, GrantId, Mono, NetworkLink, NodeKind,
-    Now, Policy, ResourceId, Span, Wall,
+    Now, Policy, ProcessId, ResourceId, Span, Tuning, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
 use wire::client::{Answer, Reason, Request, Submit};
@@ -51,12 +51,25 @@ pub(super) struct Stage {
     pub(super) shown: BTreeMap<u32, u32>,
     /// The rule of its group for processes that name none.
     pub(super) rule: Option<Policy>,
+    /// The parameters of its group likewise.
+    pub(super) tuning: Option<Tuning>,
     /// The last answer to its client.
     pub(super) answer: Option<Answer>,
     /// The messages in which it has told its group what machines have shown.
     pub(super) told: Vec<BTreeMap<u32, u32>>,
     /// The counts that it has told last.
     pub(super) tally: Tally,
+    /// The answer of its group to claims, and their number so far.
+    pub(super) claims: Claims,
+    pub(super) n_claims: u32,
+}
+
+/// What becomes of claims.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Claims {
+    Granted,
+    Refused,
+    Unanswered,
 }
 
 impl Stage {
@@ -109,9 +122,12 @@ impl Stage {
             n_grants: 0,
             shown,
             rule,
+            tuning: None,
             answer: None,
             told: Vec::new(),
             tally: Tally::default(),
+            claims: Claims::Granted,
+            n_claims: 0,
         };
         stage.give(Input::GroupUp(GROUP));
         let last = stage.machines.last().copied().unwrap_or_default();
@@ -253,6 +269,19 @@ impl Stage {
                     owner: _,
                 },
             ) => {
+                self.n_claims += 1;
+                match self.claims {
+                    Claims::Granted => {}
+                    Claims::Refused => {
+                        let refused = FromGroup::Refused {
+                            number,
+                            process,
+                            is_at_limit: false,
+                        };
+                        return self.give(Input::Group(GROUP, refused));
+                    }
+                    Claims::Unanswered => return,
+                }
                 let grants = wants.iter().map(|want| {
                     self.n_grants += 1;
                     let (id, resource) = (GrantId(self.n_grants), want.resource);
@@ -263,7 +292,10 @@ impl Stage {
                         slots,
                     }
                 });
-                let grants = grants.collect();
+                let grants: Vec<Grant> = grants.collect();
+                // All that is held is told with it.
+                let held = self.held(process);
+                let grants = held.into_iter().chain(grants).collect();
                 let granted = FromGroup::Granted {
                     number,
                     process,
@@ -285,6 +317,15 @@ impl Stage {
                 self.give(Input::Planned(Box::new(request.answer())));
             }
         }
+    }
+
+    /// The grants of a process, as they are recorded.
+    fn held(&self, process: ProcessId) -> Vec<Grant> {
+        let state = self.drive.states().get(Stream::Process(process));
+        let known = state.and_then(|state| state.process());
+        let held = known.and_then(|known| known.state.holdings.get(&GROUP));
+        let held = held.map_or(&[][..], |held| &held.grants);
+        held.iter().map(Into::into).collect()
     }
 
     pub(super) fn machine(&mut self, machine: ResourceId, message: ToActivity) {
@@ -403,6 +444,7 @@ impl Stage {
             owners: None,
             takes_shown: true,
             policy: self.rule,
+            tuning: self.tuning,
         };
         self.give(Input::Group(GROUP, FromGroup::Offer(offer)));
     }
