@@ -27,9 +27,9 @@ pub const COMMIT_INLINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of events that may wait for a running flush before stepping pauses.
 pub const COMMIT_WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// Time for which a batch may wait for others that nobody waits for either: so many that what several machines of short
-/// commands report shares a flush, and a fraction of what is sent ahead to them.
-pub const COMMIT_WAIT_MAX: Span = Span::from_millis(4);
+/// Time for which a batch may wait for others that nobody waits for either: some flushes of a fast disk, and a
+/// fraction of what is sent ahead to machines of short commands.
+pub const COMMIT_WAIT_MAX: Span = Span::from_millis(2);
 
 /// Batches that may wait for a running flush, because their effects are in memory.
 pub const COMMIT_WAITING_BATCHES_MAX: usize = 256;
