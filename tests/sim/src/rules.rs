@@ -177,7 +177,7 @@ impl Rules {
             entry(
                 "plans",
                 "plans (memory side by side fits, and no slot is planned over that is in use)",
-                Box::new(plans::Plans::default()),
+                Box::<plans::Plans>::default(),
             ),
             entry(
                 "backfill",
