@@ -607,7 +607,7 @@ fn parameters_are_numbers_of_the_rule_that_has_them() {
             format!("4:12: text where {wanted}"),
         ),
     ] {
-        assert_eq!(lines(&refused(&text(head))), [expected], "{head}");
+        assert_eq!(lines(&refused(text(head))), [expected], "{head}");
     }
     for head in [
         "threshold: 0.2\nreward: 0.1\n",
