@@ -21,9 +21,10 @@ const DISK: u32 = 24;
 /// MiB of the disk of a manager: what it keeps of it for such times, and what it needs to take work.
 const MANAGERS_DISK: u32 = 96;
 
-/// Activities whose outcomes are too much for a journal's tail, and bytes of each.
+/// Activities whose outcomes are too much for a journal's tail, though it packs them, and bytes of each before they are
+/// letters: a third more.
 const WORDS: usize = 40;
-const WORD_BYTES: usize = 40_000;
+const WORD_BYTES: usize = 30_000;
 
 /// One activity whose output does not fit beside itself, after one whose output does. It has two names, so
 /// that it is copied.
@@ -131,7 +132,7 @@ fn wordy(sandbox: &Sandbox, gate: &str) -> String {
         .map(|name| {
             format!(
                 "    - activity: {name}\n      run: {{ shell: \"echo {name} >> {log}; until [ -e \
-                 {gate} ]; do sleep 0.01; done; head -c {WORD_BYTES} /dev/zero | tr '\\\\0' x\" }}\n      \
+                 {gate} ]; do sleep 0.01; done; head -c {WORD_BYTES} /dev/urandom | base64 -w 0\" }}\n      \
                  stdout: {{ into: {name}, as: text }}\n"
             )
         })
