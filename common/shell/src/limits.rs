@@ -162,10 +162,6 @@ pub const LINK_WAITING_BYTES_MAX: usize = 16 << 20;
 /// Bytes in flight to one peer that it has not confirmed: a tenth of a second at 40 MiB/s.
 pub const LINK_WINDOW_BYTES: u32 = 4 << 20;
 
-/// Packets that a peer may receive without confirming them at once. It confirms them with what it sends next, or
-/// after 25 ms, and out of turn at once. A confirmation by itself is a packet that wakes both sides.
-pub const LINK_PACKETS_UNCONFIRMED_MAX: u32 = 10;
-
 /// Socket buffer of links. With the system's default of 212 kB, thousands of packets are lost on
 /// one machine.
 pub const LINK_SOCKET_BYTES: usize = 4 << 20;
