@@ -282,7 +282,7 @@ impl Explanation<'_> {
         )
     }
 
-    /// How late a running attempt is, and what is not done about it.
+    /// The lateness of a running attempt, and the reason why no other one is started.
     fn late(&self, activity: ActivityId, late: &Lateness) -> String {
         let machine = json::machine_of(self.status)(late.resource);
         let declared = self.definition.activity_as_written(activity);

@@ -93,7 +93,7 @@ fn a_founding_event_is_read_in_both_forms() {
 
 #[test]
 fn parts_waste_little_of_the_pages_that_the_store_takes() {
-    // What is cut, and the pages of 4 KiB that hold a part with its key and some bytes of a page's head.
+    // The bytes that are cut, and the pages of 4 KiB that hold a part with its key and some bytes of a page's head.
     let taken = |bytes: usize| {
         let pages = (bytes + ROW_KEY_BYTES + 64)
             .div_ceil(4096)

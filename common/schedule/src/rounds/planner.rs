@@ -76,8 +76,8 @@ impl<'a> Planner<'a> {
             let most = question.gain_least.map(|least| (1.0 - least) * before);
             return self.wide_or_narrow(question, progress, Bar { before, most });
         };
-        // How good it is to stop nothing has to be known only where stopping something saves enough beside
-        // what is planned.
+        // The length without a stop has to be known only where stopping something saves enough beside what is
+        // planned.
         let most = None;
         let staying = self.wide_or_narrow(question, progress, Bar { before, most });
         match less(
@@ -322,7 +322,7 @@ impl<'a> Planner<'a> {
         (host, before): (u32, Range<u32>),
     ) -> f64 {
         let (setting, progress) = (self.setting, estimates.progress);
-        // What is before it in the order is placed, so that all times until there are final.
+        // Tasks before it in the order are placed, so that all times until there are final.
         estimates.settle(setting.rank(cluster[0]));
         let start = estimates.est(cluster[0]);
         let mut end = least_end(&self.least, estimates, cluster, (host, start));

@@ -1,6 +1,6 @@
 //! A running attempt that takes longer than expected, for those who ask why it still runs.
 
-use model::{AttemptId, Wall};
+use model::{AttemptId, Span, Wall};
 use wire::client::Lateness;
 
 use super::Market;
@@ -9,8 +9,8 @@ use crate::process::Process;
 use crate::step::Step;
 
 impl Market {
-    /// How long an attempt has run that began at this moment, and was expected to run; none where it is not overdue,
-    /// or nobody has estimated it.
+    /// The time for which an attempt has run that began at this moment, and the expected one; none where it is not
+    /// overdue, or nobody has estimated it.
     pub(crate) fn lateness(
         &self,
         step: &Step<'_>,
@@ -24,7 +24,7 @@ impl Market {
         (elapsed > overdue_after(expected)).then_some(Lateness {
             resource,
             elapsed,
-            expected: model::Span::from_seconds_up(expected),
+            expected: Span::from_seconds_up(expected),
         })
     }
 }

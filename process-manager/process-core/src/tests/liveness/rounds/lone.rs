@@ -40,7 +40,7 @@ fn a_slot_is_claimed_elsewhere_for_what_takes_far_too_long_and_may_run_twice() {
     let took = play.until_the_end(1);
     assert_eq!(play.ended[&ActivityId(1)], 1);
     assert!(took < 5.0, "{took}");
-    // What was claimed has a name.
+    // Claimed machines have names.
     let known = play.process();
     let named = known.state.machines.iter().map(|(_, name)| name.as_str());
     assert_eq!(named.collect::<Vec<&str>>(), ["m0", "m1"]);
