@@ -1,5 +1,6 @@
 //! Probes: where files are to cross machines of whose links nothing is known, the machines fetch a few bytes from each
-//! other, so that a slow link is known before a file of the process takes it.
+//! other. Nothing waits for that: a slow link that is known in time is planned with, and otherwise the first file that
+//! crosses it tells.
 
 use std::collections::BTreeMap;
 
