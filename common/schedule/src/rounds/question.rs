@@ -30,7 +30,7 @@ pub struct Question {
 /// between these may run into a load that nobody has met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Narrower {
-    /// The tasks of the machine that was judged, in order.
+    /// The tasks of the machine that was judged, in order: all of them are among those that may move at all.
     pub movable: Vec<u32>,
     /// The least part of the makespan that moving more has to save beyond moving these.
     pub gain_least: f64,
