@@ -1,5 +1,6 @@
 //! Two activity managers on a core each, and busy loops that get on one of the cores.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -34,6 +35,16 @@ enum Others {
     Stay(f64),
     /// They come and go.
     ComeAndGo,
+}
+
+impl Display for Others {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Others::None => Ok(()),
+            Others::Stay(from) => write!(f, " beside others from {from:.1} s on"),
+            Others::ComeAndGo => write!(f, " beside others that come and go"),
+        }
+    }
 }
 
 /// A process of the case.
@@ -209,6 +220,7 @@ fn run(setting: &Setting, work: &Work, policy: &str, others: Others) -> Result<(
     }
     let trial = running.end(most)?;
     drop(busy);
+    crate::tell(&format!("  {policy}{others}: {:.1} s", trial.makespan));
     let status = grid.xav(&["status", &trial.id, "--json"])?;
     Ok((trial, serde_json::from_str(&status)?))
 }

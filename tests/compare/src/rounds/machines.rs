@@ -17,12 +17,10 @@ pub(super) fn on_two_cores(setting: &Setting, dir: &Path) -> Result<Grid> {
     Grid::of(&setting.programs, &dir.join("grid"), &machines, "")
 }
 
-/// A grid of machines of so many slots and the same power, on which commands sleep: how fast their cores are makes no
-/// difference to them.
+/// A grid of machines of so many slots each, on which commands sleep.
 pub(super) fn alike(setting: &Setting, dir: &Path, (n, slots): (usize, u32)) -> Result<Grid> {
     let machine = Machine {
         slots,
-        settings: "power = 1.0\n".to_owned(),
         ..Machine::default()
     };
     let machines = vec![machine; n];
