@@ -120,8 +120,10 @@ impl Setting {
 
 pub(crate) fn compare(options: &Options) -> Result<()> {
     let given = options.programs.as_deref().map(Path::to_owned);
+    let programs = given.map_or_else(programs::of_a_grid, Ok)?;
     let setting = Setting {
-        programs: given.map_or_else(programs::of_a_grid, Ok)?,
+        // Commands of activities name them too, from directories of their own.
+        programs: std::path::absolute(programs)?,
         dir: options.dir.clone().map_or_else(programs::directory, Ok)?,
         n_pairs: options.pairs as usize,
         scale: options.scale,

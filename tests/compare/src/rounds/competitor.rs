@@ -11,7 +11,7 @@ use super::Setting;
 use super::bars::{Bar, Bars};
 use super::machines::on_two_cores;
 use super::trial::{Running, Trial, n_run_again, on_grid};
-use super::work::{MONTAGE, burns, data, fork_join, loops_a_second, millis, written};
+use super::work::{MONTAGE, burns, data, fork_join, millis, written};
 use crate::grid::world::on_core;
 
 /// CPU time of all activities of a process, in seconds.
@@ -172,7 +172,7 @@ fn least(alone: f64) -> f64 {
 fn works(setting: &Setting, dir: &Path, bars: &mut Bars) -> Result<Vec<Work>> {
     let total = setting.seconds(CPU_TOTAL);
     let each = total / (FORKS + 2) as f64;
-    let text = fork_join(FORKS, &burns(each, loops_a_second()?), each, "");
+    let text = fork_join(FORKS, &burns(each, &setting.xav()), each, "");
     let mut works = vec![Work {
         name: "fork-join",
         file: written(dir, "fork-join", &text)?,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::Setting;
 use super::bars::{Bar, Bars};
 use super::trial::Running;
-use super::work::{burns, data, fork_join, loops_a_second, side_by_side, written};
+use super::work::{burns, data, fork_join, side_by_side, written};
 
 /// CPU time of all activities on two machines, in seconds, and the activities between the first and the last one.
 const CPU_TOTAL: f64 = 60.0;
@@ -39,7 +39,7 @@ pub(super) fn halved(setting: &Setting, bars: &mut Bars) -> Result<()> {
     let dir = setting.fresh()?;
     let total = setting.seconds(CPU_TOTAL);
     let each = total / (FORKS + 2) as f64;
-    let text = fork_join(FORKS, &burns(each, loops_a_second()?), each, "");
+    let text = fork_join(FORKS, &burns(each, &setting.xav()), each, "");
     let file = written(dir.path(), "fork-join", &text)?;
     let planned = total / 2.0;
     let platform = format!(
@@ -77,7 +77,7 @@ pub(super) fn planetlab(setting: &Setting, bars: &mut Bars) -> Result<()> {
     let dir = setting.fresh()?;
     let length = setting.seconds(LENGTH);
     let each = length * POWER / EACH as f64;
-    let command = burns(each, loops_a_second()?);
+    let command = burns(each, &setting.xav());
     let labelled = "      labels: { day: measured }\n";
     let text = side_by_side(MACHINES * EACH, &command, each, labelled);
     let file = written(dir.path(), "day", &text)?;

@@ -61,33 +61,11 @@ pub(super) fn fork_join(n: usize, command: &str, seconds: f64, further: &str) ->
     text
 }
 
-/// A command of the shell that takes so many seconds of CPU time on a core that nobody else uses. It counts its
-/// own time, so that it does the same work wherever it runs: `loops` are what this machine does in a second.
-pub(super) fn burns(seconds: f64, loops: f64) -> String {
-    let n = (seconds * loops).ceil().max(1.0);
-    format!("i=0; while [ $i -lt {n:.0} ]; do i=$((i+1)); done")
-}
-
-/// The rounds of the loop of [`burns`] that the shell does in a second of CPU time here.
-pub(super) fn loops_a_second() -> Result<f64> {
-    let n = 300_000;
-    let text = format!("i=0; while [ $i -lt {n} ]; do i=$((i+1)); done; times");
-    let said = std::process::Command::new("/bin/sh")
-        .args(["-c", &text])
-        .output()
-        .context("could not start a shell")?;
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    let seconds = said.split_whitespace().next().and_then(shell_seconds);
-    let seconds = seconds.filter(|seconds| *seconds > 0.0);
-    let seconds = seconds.with_context(|| format!("the shell tells no times: {said:?}"))?;
-    Ok(f64::from(n) / seconds)
-}
-
-/// A time as the shell's `times` tells it: `0m0.52s`.
-fn shell_seconds(text: &str) -> Option<f64> {
-    let (minutes, seconds) = text.strip_suffix('s')?.split_once('m')?;
-    let (minutes, seconds): (f64, f64) = (minutes.parse().ok()?, seconds.parse().ok()?);
-    Some(60.0 * minutes + seconds)
+/// A command of the shell that takes so many seconds of CPU time. It asks for the time that it has had, so that a host
+/// whose own speed changes from run to run does not change it.
+pub(super) fn burns(seconds: f64, xav: &Path) -> String {
+    let xav = xav.display();
+    format!("exec {xav} tool burn --name=burn --cpu={seconds:.6}s --threads=1")
 }
 
 /// A command of the shell that naps for so many seconds in all, and for `slow` times as long on a machine below this
@@ -113,11 +91,4 @@ pub(super) fn written(dir: &Path, name: &str, text: &str) -> Result<PathBuf> {
 /// Whole milliseconds, at least one: the works of definitions.
 pub(super) fn millis(seconds: f64) -> u64 {
     (seconds * 1e3).round().max(1.0) as u64
-}
-
-#[test]
-fn times_of_the_shell_are_read() {
-    assert_eq!(shell_seconds("1m2.5s"), Some(62.5));
-    assert_eq!(shell_seconds("0m0.000000s"), Some(0.0));
-    assert_eq!(shell_seconds("0.5"), None);
 }
