@@ -89,8 +89,11 @@ pub const RACE_CLAIMS_DOUBLED: u32 = 6;
 /// ahead of their rounds.
 pub(crate) const LATER_PASSED_MAX: usize = 256;
 /// The time between two plans of a process because of slow machines: longer than most plans take. For a large
-/// process it is [`REPLAN_EACH`] for each of its activities.
+/// process it is [`MOVE_EACH_ACTIVITY`] for each of its activities.
 pub const MOVE_EACH: Span = Span::from_millis(200);
+/// Some fifty times what it takes to plan an activity once more, so that a process manager spends little of its time on
+/// such plans, however short the activities are. The first plan waits for nothing.
+pub const MOVE_EACH_ACTIVITY: Span = Span(500);
 /// Activities move for so much time at least: to take attempts back and send them elsewhere takes a round trip.
 pub const MOVE_GAIN: Span = Span::from_millis(100);
 /// Groups are told this often at most what their machines have shown, and by so much (of the logarithm) it has to

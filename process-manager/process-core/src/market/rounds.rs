@@ -514,7 +514,7 @@ impl Market {
         let planned = course.factors.iter();
         course.planned = planned.map(|(&one, factor)| (one, factor / mean)).collect();
         let n_activities = known.definition().activities().len() as u64;
-        let each = limits::REPLAN_EACH.0.saturating_mul(n_activities);
+        let each = limits::MOVE_EACH_ACTIVITY.0.saturating_mul(n_activities);
         let wait = limits::MOVE_EACH.0.max(each);
         course.ask_from = now + Span(wait.saturating_mul(1 << course.n_declined.min(6)));
         Some((furthest, slow))
