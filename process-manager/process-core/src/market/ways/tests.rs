@@ -139,8 +139,8 @@ fn plans_count_on_the_forecast_and_a_link_that_breaks_down_is_planned_with_at_on
     let all = || (0..3).map(machine);
     let at = |second: u64| Mono(1) + Span::from_secs(second);
     // Transfers of machine 2 have its link to themselves in one of two seconds.
-    for second in 0..100 {
-        let alone = second % 2 == 0;
+    for second in 0..100_u64 {
+        let alone = second.is_multiple_of(2);
         come_at(&mut ways, at(second), (0, 1), 100.0);
         come_at(
             &mut ways,

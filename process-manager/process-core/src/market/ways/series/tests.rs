@@ -1,6 +1,6 @@
 use super::*;
 
-/// The number of the round that begins so many seconds after the first one.
+/// The moment so many seconds after the first transfer.
 fn at(seconds: u64) -> Mono {
     Mono(1) + Span::from_secs(seconds)
 }
@@ -68,7 +68,7 @@ fn plans(period: u64) -> u32 {
     let mut series = Series::new(100.0, at(0));
     let (mut planned, mut n) = (100.0, 0);
     for second in 1..600 {
-        let is_fast = second / period % 2 == 0;
+        let is_fast = (second / period).is_multiple_of(2);
         series.note(if is_fast { 100.0 } else { 8.0 }, at(second));
         if is_changed(series.speed() / planned) {
             planned = series.speed();
@@ -90,7 +90,8 @@ fn link_that_comes_and_goes_is_not_planned_anew_each_time() {
 fn link_that_came_and_went_and_keeps_its_level_is_known_by_that() {
     let mut series = Series::new(100.0, at(0));
     for second in 1..50 {
-        series.note(if second / 5 % 2 == 0 { 100.0 } else { 8.0 }, at(second));
+        let is_fast = (second / 5_u64).is_multiple_of(2);
+        series.note(if is_fast { 100.0 } else { 8.0 }, at(second));
     }
     assert!((20.0..80.0).contains(&series.speed()), "{}", series.speed());
     for second in 50..120 {
