@@ -115,7 +115,7 @@ impl Parts {
 
     /// A machine has fetched files from others: links may be slower or faster than planned.
     fn on_fetched(&mut self, step: &mut Step<'_>, resource: ResourceId, fetched: &[Fetched]) {
-        self.market.note_ways(resource, fetched);
+        self.market.note_ways(step.now.mono, resource, fetched);
         let machines: BTreeSet<ResourceId> = fetched.iter().map(|one| one.from).collect();
         let machines = machines.into_iter().chain([resource]);
         let concerned = machines.flat_map(|machine| self.attempts.processes_at(machine));

@@ -10,7 +10,7 @@ use simulator::Setup;
 use crate::seeds::{Failed, Passed, run_seed};
 
 /// Pairs of a rule and profiles in which it has nothing to judge, and why.
-pub const UNREACHABLE: [Unreachable; 13] = [
+pub const UNREACHABLE: [Unreachable; 14] = [
     Unreachable {
         rule: "discards",
         profiles: &[
@@ -40,6 +40,27 @@ pub const UNREACHABLE: [Unreachable; 13] = [
         rule: "races",
         profiles: &["calm", "lossy", "crashes", "hard", "each-here"],
         reason: "without leases no activity is drawn that may run twice",
+    },
+    Unreachable {
+        rule: "probes",
+        profiles: &[
+            "calm",
+            "lossy",
+            "crashes",
+            "hard",
+            "each-here",
+            "leases",
+            "harsh",
+            "lengths",
+            "copies",
+            "lost",
+            "forgotten",
+            "shares",
+            "crowded",
+            "each",
+            "discards",
+        ],
+        reason: "no network is known that files cross",
     },
     Unreachable {
         rule: "elsewhere",

@@ -16,11 +16,13 @@ mod finishing;
 mod forgotten;
 mod holdings;
 mod leases;
+mod moves;
 mod once;
 mod order;
 mod outcome;
 mod overlap;
 mod plans;
+mod probes;
 mod races;
 mod recall;
 mod reported;
@@ -200,6 +202,16 @@ impl Rules {
                 Box::<effects::Effects>::default(),
             ),
         ];
+        rules.push(entry(
+            "moves",
+            "moves (a plan for other speeds takes nothing from where it may start, and nothing a third time)",
+            Box::<moves::Moves>::default(),
+        ));
+        rules.push(entry(
+            "probes",
+            "probes (links are measured by few bytes, and seldom)",
+            Box::<probes::Probes>::default(),
+        ));
         rules.push(entry(
             "leases",
             "leases (a request for a lease is answered within a second)",

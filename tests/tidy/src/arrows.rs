@@ -74,7 +74,13 @@ const TABLE: &[Row] = &[
         &[],
     ),
     row("group-manager", "group-core", &[LAYERS], &[PURE]),
-    row("process-manager", "process-core", &[LAYERS], &[PURE]),
+    // Plans count on forecasts of links.
+    row(
+        "process-manager",
+        "process-core",
+        &[LAYERS, &["forecast"]],
+        &[PURE],
+    ),
     row("activity-manager", "activity-core", &[LAYERS], &[PURE]),
     row(
         "activity-manager",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use activity_core::ActivityManager;
 use group_core::GroupManager;
 use machine::{Codec, Machine};
-use model::{GroupId, Mono, Span};
+use model::{GroupId, Mono, NetworkLink, Span};
 use process_core::ProcessManager;
 
 use crate::host::{Crashes, Host, Turn};
@@ -18,6 +18,12 @@ use crate::sim::{Happening, Node, Sim};
 
 /// The longest wait between an input and the turn that steps it.
 const TURN: Span = Span(200);
+
+/// The network that process managers count on where nothing was measured: a gigabit a second.
+const LINK: NetworkLink = NetworkLink {
+    bandwidth: 1.25e8,
+    latency: 1e-4,
+};
 
 impl Sim {
     /// The histories that the first process manager would read from its disk, for measurements.
@@ -70,6 +76,8 @@ impl Sim {
                     patience: PATIENCE,
                     lease,
                     kept_activities: setup.kept_activities,
+                    // Files cross a network, so that links are measured and judged.
+                    link: (setup.has_stores && setup.rounds).then_some(LINK),
                     ..process_core::Config::default()
                 };
                 let fresh = || {

@@ -415,9 +415,9 @@ impl Market {
     }
 
     /// Files went from machine to machine.
-    pub(crate) fn note_ways(&mut self, receiver: ResourceId, fetched: &[Fetched]) {
+    pub(crate) fn note_ways(&mut self, now: Mono, receiver: ResourceId, fetched: &[Fetched]) {
         for one in fetched {
-            self.ways.note(receiver, one);
+            self.ways.note(now, receiver, one);
         }
     }
 

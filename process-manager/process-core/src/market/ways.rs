@@ -1,21 +1,29 @@
 //! Ways: how fast machines send and receive files, as those of activities have shown it.
 //!
-//! A machine is as fast as the fastest of its links to the last peers that it exchanged files with, since a slow
-//! one may be slow because of the peer. Where a process is planned, links are as fast as those of the median machine, and a machine
-//! that is far slower has a way of its own ([`Network::ways`]). All of it is volatile: a restart begins with the
-//! link of the configuration.
+//! The level of a machine is the fastest of its links to the last peers that it exchanged files with, since a slow
+//! one may be slow because of the peer. A machine is as fast as the forecast of its level ([`Series`]). Where a process
+//! is planned, links are as fast as those of the median machine, and a machine that is far slower has a way of its own
+//! ([`Network::ways`]). All of it is volatile: a restart begins with the link of the configuration.
+//!
+//! Latency is that of the configuration. A transfer is told from 1 MiB on, where it hardly matters, and its
+//! time has waits for disks and workers in it, which are longer than a round trip within a site.
+
+mod series;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use model::{Network, NetworkLink, ResourceId};
+use model::{Mono, Network, NetworkLink, ResourceId};
 use wire::attempt::{Fetched, TRANSFER_TOLD_LEAST};
+
+use series::{Series, is_changed};
 
 /// Peers of a machine whose last transfers are remembered: with fewer, one slow peer would make it look slow, and
 /// with more, a machine that has become slow is seen later.
 const PEERS: usize = 3;
 
-/// Machines that are remembered. A group has some hundred, and where there are more, all begin anew.
-const MACHINES_MAX: usize = 4_096;
+/// Machines that are remembered, in 30 KB each at most. A group has some hundred, and where there are more, all begin
+/// anew.
+const MACHINES_MAX: usize = 1_024;
 
 /// The part of the median speed below which a machine has a way of its own.
 const SLOW: f64 = 0.5;
@@ -27,9 +35,16 @@ const CHANGED: f64 = 2.5;
 /// The speeds of machines, in bytes a second.
 #[derive(Debug, Default)]
 pub(super) struct Ways {
-    last: BTreeMap<ResourceId, VecDeque<Last>>,
+    machines: BTreeMap<ResourceId, Machine>,
     /// The median of the machines' speeds; none where no transfer is known.
     median: Option<f64>,
+}
+
+/// The transfers of one machine.
+#[derive(Debug)]
+struct Machine {
+    last: VecDeque<Last>,
+    series: Series,
 }
 
 /// The last two transfers between a machine and a peer: of those that share a link, one may be slow.
@@ -43,8 +58,8 @@ struct Last {
 pub(super) type Speeds = BTreeMap<ResourceId, f64>;
 
 impl Ways {
-    /// A machine has fetched a file from another one.
-    pub(super) fn note(&mut self, receiver: ResourceId, fetched: &Fetched) {
+    /// A machine has fetched a file from another one by now.
+    pub(super) fn note(&mut self, now: Mono, receiver: ResourceId, fetched: &Fetched) {
         let seconds = fetched.took.seconds();
         let says_nothing = fetched.bytes < TRANSFER_TOLD_LEAST || seconds <= 0.0;
         if says_nothing || fetched.from == receiver {
@@ -52,36 +67,34 @@ impl Ways {
         }
         let speed = fetched.bytes.0 as f64 / seconds;
         for (machine, peer) in [(receiver, fetched.from), (fetched.from, receiver)] {
-            if self.last.len() >= MACHINES_MAX && !self.last.contains_key(&machine) {
-                self.last.clear();
+            if self.machines.len() >= MACHINES_MAX && !self.machines.contains_key(&machine) {
+                self.machines.clear();
             }
-            let last = self.last.entry(machine).or_default();
-            let known = last.iter().position(|one| one.peer == peer);
-            let before = known.and_then(|place| last.remove(place));
-            let before = before.map_or(speed, |one| one.speeds[1]);
-            if last.len() == PEERS {
-                last.pop_front();
-            }
-            let speeds = [before, speed];
-            last.push_back(Last { peer, speeds });
+            let new = || Machine {
+                last: VecDeque::new(),
+                series: Series::new(speed, now),
+            };
+            let known = self.machines.entry(machine).or_insert_with(new);
+            known.crossed(peer, speed);
+            known.series.note(fastest(&known.last), now);
         }
-        let mut speeds: Vec<f64> = self.last.values().map(fastest).collect();
+        let speeds = self.machines.values();
+        let mut speeds: Vec<f64> = speeds.map(|known| known.series.speed()).collect();
         speeds.sort_by(f64::total_cmp);
         self.median = speeds.get(speeds.len() / 2).copied();
     }
 
     /// Returns true if a transfer to or from a machine is known.
     pub(super) fn knows(&self, machine: ResourceId) -> bool {
-        self.last.contains_key(&machine)
+        self.machines.contains_key(&machine)
     }
 
     /// The speed of a machine, at most that of the median, which is also that of a machine without transfers. Without
     /// any transfer it is `unknown`.
     fn speed(&self, machine: ResourceId, unknown: f64) -> f64 {
         let median = self.median.unwrap_or(unknown);
-        self.last
-            .get(&machine)
-            .map_or(median, |last| fastest(last).min(median))
+        let known = self.machines.get(&machine);
+        known.map_or(median, |known| known.series.speed().min(median))
     }
 
     /// The speeds of machines, where nothing but `unknown` is known of links without transfers.
@@ -123,7 +136,7 @@ impl Ways {
         };
         let changed = planned.iter().map(change);
         let by = |ratio: f64| ratio.ln().abs();
-        let changed = changed.filter(|&(_, ratio)| by(ratio) > CHANGED.ln());
+        let changed = changed.filter(|&(_, ratio)| is_changed(ratio));
         changed.max_by(|one, other| by(one.1).total_cmp(&by(other.1)))
     }
 
@@ -134,6 +147,20 @@ impl Ways {
     ) -> impl Iterator<Item = ResourceId> {
         let limit = self.median.map_or(0.0, |median| SLOW * median);
         machines.filter(move |&machine| self.speed(machine, f64::INFINITY) < limit)
+    }
+}
+
+impl Machine {
+    /// A file has crossed the link to a peer at a speed.
+    fn crossed(&mut self, peer: ResourceId, speed: f64) {
+        let known = self.last.iter().position(|one| one.peer == peer);
+        let before = known.and_then(|place| self.last.remove(place));
+        let before = before.map_or(speed, |one| one.speeds[1]);
+        if self.last.len() == PEERS {
+            self.last.pop_front();
+        }
+        let speeds = [before, speed];
+        self.last.push_back(Last { peer, speeds });
     }
 }
 

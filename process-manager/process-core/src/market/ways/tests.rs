@@ -13,12 +13,17 @@ fn machine(number: u32) -> ResourceId {
 
 /// A file of 10 MiB came at so many MiB a second.
 fn come(ways: &mut Ways, to: u32, from: u32, mebibytes_a_second: f64) {
+    come_at(ways, Mono(1), (to, from), mebibytes_a_second);
+}
+
+/// The same at a time.
+fn come_at(ways: &mut Ways, at: Mono, (to, from): (u32, u32), mebibytes_a_second: f64) {
     let fetched = Fetched {
         from: machine(from),
         bytes: Bytes(10 << 20),
         took: Span::from_seconds_up(10.0 / mebibytes_a_second),
     };
-    ways.note(machine(to), &fetched);
+    ways.note(at, machine(to), &fetched);
 }
 
 #[test]
@@ -101,14 +106,15 @@ fn what_says_nothing_of_a_link_is_not_noted() {
         bytes: Bytes(4_096),
         took: Span::from_secs(1),
     };
-    ways.note(machine(0), &fetched);
+    ways.note(Mono(1), machine(0), &fetched);
     let at_once = Fetched {
         bytes: Bytes(10 << 20),
         took: Span::ZERO,
         ..fetched
     };
-    ways.note(machine(0), &at_once);
+    ways.note(Mono(1), machine(0), &at_once);
     ways.note(
+        Mono(1),
         machine(1),
         &Fetched {
             took: Span::from_secs(1),
@@ -123,6 +129,41 @@ fn machines_are_remembered_up_to_a_number() {
     let mut ways = Ways::default();
     for number in 0..10_000 {
         come(&mut ways, number, number + 1, 10.0);
-        assert!(ways.last.len() <= MACHINES_MAX + 1);
+        assert!(ways.machines.len() <= MACHINES_MAX + 1);
     }
+}
+
+#[test]
+fn plans_count_on_the_forecast_and_a_link_that_breaks_down_is_planned_with_at_once() {
+    let mut ways = Ways::default();
+    let all = || (0..3).map(machine);
+    let at = |second: u64| Mono(1) + Span::from_secs(second);
+    // Transfers of machine 2 have its link to themselves in one of two seconds.
+    for second in 0..100_u64 {
+        let alone = second.is_multiple_of(2);
+        come_at(&mut ways, at(second), (0, 1), 100.0);
+        come_at(
+            &mut ways,
+            at(second),
+            (2, 0),
+            if alone { 90.0 } else { 45.0 },
+        );
+        come_at(
+            &mut ways,
+            at(second),
+            (2, 0),
+            if alone { 90.0 } else { 45.0 },
+        );
+    }
+    let before = ways.speeds(all(), UNKNOWN);
+    let mebibyte = f64::from(1 << 20);
+    let expected = before[&machine(2)] / mebibyte;
+    assert!((46.0..90.0).contains(&expected), "{expected}");
+    assert_eq!(ways.changed(&before), None);
+
+    come_at(&mut ways, at(100), (2, 0), 4.5);
+    come_at(&mut ways, at(100), (2, 0), 4.5);
+    let (slow, ratio) = ways.changed(&before).unwrap();
+    assert_eq!(slow, machine(2));
+    assert!((ratio * expected / 4.5 - 1.0).abs() < 1e-3, "{ratio}");
 }
