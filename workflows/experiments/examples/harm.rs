@@ -36,7 +36,7 @@ fn policies() -> Vec<(&'static str, Policy)> {
     let fitted = |mean_weights| with(Learning::Fitted { mean_weights });
     let pooled = Learning::Pooled { mean_weights: 3.0 };
     let damped = Learning::Damped { mean_weights: 3.0 };
-    let (gain_least, wider_gain_least) = (None, None);
+    let (gain_least, wider_gain_least, wider_later_least) = (None, None, None);
     let scope = Scope::Machine;
     let judges_overdue = false;
     let threshold = 0.0;
@@ -87,6 +87,13 @@ fn policies() -> Vec<(&'static str, Policy)> {
             "wider plans alike",
             Policy {
                 wider_gain_least,
+                ..own
+            },
+        ),
+        (
+            "wider plans always",
+            Policy {
+                wider_later_least,
                 ..own
             },
         ),

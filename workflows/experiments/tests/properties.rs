@@ -93,7 +93,7 @@ fn policies() -> impl Strategy<Value = Policy> {
         sizing,
         learning,
         scope,
-        (gain.clone(), gain, questions),
+        (gain.clone(), gain.clone(), gain, questions),
         0u32..3,
         (any::<bool>(), restarts, prop::option::of(0u32..3)),
     )
@@ -106,7 +106,7 @@ fn policies() -> impl Strategy<Value = Policy> {
                 threshold,
                 (judges_overdue, restarts, link_change),
             )| {
-                let (gain_least, wider_gain_least, questions_max) = bounds;
+                let (gain_least, wider_gain_least, wider_later_least, questions_max) = bounds;
                 Policy {
                     sizing,
                     threshold: f64::from(threshold) / 10.0,
@@ -114,6 +114,7 @@ fn policies() -> impl Strategy<Value = Policy> {
                     scope,
                     gain_least,
                     wider_gain_least,
+                    wider_later_least,
                     questions_max,
                     judges_overdue,
                     restarts,

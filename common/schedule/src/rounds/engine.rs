@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::machine::Machine;
-use super::moving::Open;
+use super::moving::{Open, Vain};
 use super::policy::{Policy, PolicyError, Sizing};
 use super::progress::{Phase, Progress};
 use super::question::{Answer, Question};
@@ -146,6 +146,9 @@ pub struct Rounds {
     /// The facts of the newest question, whose memory the next one gets if nobody has it any more.
     pub(super) asked: Arc<Progress>,
     pub(super) open: Option<Open>,
+    /// What was expected when the last plan did not pay; none if it did, or what is known of links or machines has
+    /// changed at once since.
+    pub(super) vain: Option<Vain>,
     /// Machines whose tasks are to be planned again once the open question is settled.
     pub(super) pending: BTreeSet<u32>,
     /// The time until which nothing is asked if many tasks wait.
@@ -178,6 +181,7 @@ impl Rounds {
             n_questions: 0,
             asked,
             open: None,
+            vain: None,
             pending: BTreeSet::new(),
             patient_until: 0.0,
             wake_at: f64::INFINITY,
@@ -319,6 +323,7 @@ impl Rounds {
         let lost: Vec<u32> = running.chain(sent).collect();
         machine.has_vanished();
         self.overdue_next = None;
+        self.vain = None;
         for &task in &lost {
             self.progress.phase[task as usize] = Phase::Waiting;
             let (rank, slots) = (self.setting.rank(task), self.slots(task));

@@ -66,6 +66,7 @@ impl Rounds {
             let grown = 1.0 + change_least;
             if less(believed * grown, links.planned) || less(links.planned * grown, believed) {
                 links.planned = believed;
+                self.vain = None;
                 self.want_plan(host, commands);
             }
         }

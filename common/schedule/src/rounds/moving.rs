@@ -18,6 +18,8 @@ pub(super) struct Open {
     host: u32,
     /// True if the tasks of that machine alone may move, because too many wait.
     is_of_many: bool,
+    /// The end of the process up to which the tasks of that machine alone may move for the other reason.
+    alone_until: Option<f64>,
     answer: Option<Answer>,
     /// Tasks that run and may be stopped.
     stoppable: Vec<u32>,
@@ -25,6 +27,25 @@ pub(super) struct Open {
     awaited: BTreeSet<u32>,
     /// Tasks that have left their machine and not come to the next one, so that nobody sends them.
     on_the_way: BTreeSet<u32>,
+}
+
+/// What was expected when a plan did not pay, or later if the end was sooner by then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Vain {
+    /// When that was.
+    at: f64,
+    /// The time at which the process was to end.
+    end: f64,
+    /// The mean factor that machines were believed to have.
+    factor: f64,
+}
+
+impl Vain {
+    /// The same end if nothing but the mean factor is another: where all machines are slower alike, no place is
+    /// better than before.
+    fn end_with(&self, factor: f64) -> f64 {
+        self.at + (self.end - self.at) * self.factor / factor
+    }
 }
 
 impl Rounds {
@@ -51,6 +72,7 @@ impl Rounds {
             let narrower = narrower.map(|gain_least| Narrower {
                 movable: self.movable_of(host),
                 gain_least,
+                alone_until: self.alone_until(host),
             });
             let restarts = self.restarts(is_of_many);
             if movable.is_empty() && restarts.is_none() {
@@ -73,10 +95,12 @@ impl Rounds {
                 },
                 progress: self.asked.clone(),
             };
+            let narrower = question.narrower.as_ref();
             self.open = Some(Open {
                 number: question.number,
                 host,
                 is_of_many,
+                alone_until: narrower.and_then(|narrower| narrower.alone_until),
                 answer: None,
                 stoppable: question.stoppable().iter().map(|&(task, _)| task).collect(),
                 awaited: BTreeSet::new(),
@@ -84,6 +108,31 @@ impl Rounds {
             });
             commands.push(Command::Plan(Box::new(question)));
         }
+    }
+
+    /// The end of the process up to which a loss of a machine has its own tasks alone planned, if the last plan
+    /// did not pay.
+    fn alone_until(&self, host: u32) -> Option<f64> {
+        let later = self.policy.wider_later_least?;
+        let vain = self.vain.filter(|_| !self.progress.gone[host as usize])?;
+        Some(vain.end_with(self.mean_factor()) + later * vain.end)
+    }
+
+    /// A plan did not pay, while the process was expected to end at a time. What others would have gained is known
+    /// only where the tasks of the slow machine were not planned alone.
+    fn was_vain(&mut self, end: f64, was_alone: bool) {
+        let factor = self.mean_factor();
+        let at = self.progress.now;
+        let is_later = |vain: Vain| end >= vain.end_with(factor);
+        if end.is_finite() && !(was_alone && self.vain.is_some_and(is_later)) {
+            self.vain = Some(Vain { at, end, factor });
+        }
+    }
+
+    /// The mean factor that machines are believed to have.
+    fn mean_factor(&self) -> f64 {
+        let factors = &self.progress.factor;
+        factors.iter().sum::<f64>() / factors.len() as f64
     }
 
     /// The machine that is asked about next. A machine that has vanished is never waited with.
@@ -208,12 +257,17 @@ impl Rounds {
         };
         // A machine that has vanished finishes nothing: any plan is better.
         if !pays && !self.progress.gone[host as usize] {
+            if !open.is_of_many {
+                let was_alone = open.alone_until.is_some_and(|end| answer.before <= end);
+                self.was_vain(answer.before, was_alone);
+            }
             self.open = None;
             let kept = false;
             commands.push(Command::Replanned { host, answer, kept });
             self.settled(host, commands);
             return;
         }
+        self.vain = None;
         // By machine: the ranks of the tasks that it is to give back, and of those that it is to stop.
         let mut leaving: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
         for (task, to, _) in answer.moves(&self.setting) {

@@ -74,12 +74,12 @@ impl<'a> Planner<'a> {
         let before = self.makespan(progress, &[]);
         let Some((restarting, share)) = restarting else {
             let most = question.gain_least.map(|least| (1.0 - least) * before);
-            return self.wide_or_narrow(question, progress, Bar { before, most });
+            return self.staying(question, Bar { before, most });
         };
         // The length without a stop has to be known only where stopping something saves enough beside what is
         // planned.
         let most = None;
-        let staying = self.wide_or_narrow(question, progress, Bar { before, most });
+        let staying = self.staying(question, Bar { before, most });
         match less(
             restarting.after,
             share * self.overdue_makespan(question, &staying),
@@ -87,6 +87,38 @@ impl<'a> Planner<'a> {
             true => restarting,
             false => staying,
         }
+    }
+
+    /// The plan that stops nothing.
+    fn staying(&mut self, question: &Question, bar: Bar) -> Answer {
+        let alone = question.narrower.as_ref();
+        let alone = alone.filter(|one| one.alone_until.is_some_and(|end| bar.before <= end));
+        match alone {
+            Some(narrower) => self.narrow_alone(question, &narrower.movable, bar),
+            None => self.wide_or_narrow(question, &question.progress, bar),
+        }
+    }
+
+    /// The plan for fewer tasks alone, if what leads to the end rests on one of these.
+    fn narrow_alone(&mut self, question: &Question, movable: &[u32], bar: Bar) -> Answer {
+        let (setting, progress) = (self.setting, &*question.progress);
+        let as_it_is = as_it_is(question, progress, bar.before);
+        if !self.standing.rests_on(movable) {
+            return as_it_is;
+        }
+        let mut below = f64::INFINITY;
+        if let Some(most) = bar.most {
+            let of_chain = self.least_of_chain(question.stoppable(), progress, bar);
+            if !bar.is_reached(of_chain) {
+                return as_it_is;
+            }
+            // Through controllers nothing is known of starts without the bound of paths.
+            if setting.traffic().is_none() {
+                below = most;
+            }
+        }
+        let narrow = self.plan(question, progress, movable, (bar.before, below));
+        narrow.unwrap_or(as_it_is)
     }
 
     /// The plan that stops overdue tasks, if it saves enough beside no plan, with the part of another makespan that its
@@ -212,28 +244,35 @@ impl<'a> Planner<'a> {
         let movable = question.with_stopped(setting, progress, &question.movable);
         let waiting = progress.phase.iter().filter(|phase| phase.is_waiting());
         if movable.len() == waiting.count() {
-            self.standing.chain(progress, &mut self.chain);
-            let (started, _) = self.standing.begin(setting, progress, &[]);
-            if !bar.is_reached(started) {
-                return started;
-            }
-            let leaves = question.stoppable();
-            self.candidates.begin(setting, progress, leaves, bar.before);
-            let hosts = self.candidates.fastest(setting);
-            let times = (&self.standing.eft[..], &self.standing.free[..]);
-            let tasks = (&self.chain[..], hosts);
-            let least = &mut self.least;
-            let of_chain = least.makespan_by_machine(setting, progress, tasks, times);
+            let of_chain = self.least_of_chain(question.stoppable(), progress, bar);
             if !bar.is_reached(of_chain) {
                 return of_chain;
             }
             // Through controllers nothing is known of starts without the bound of paths.
             if setting.traffic().is_none() {
-                let tasks = (&movable[..], hosts);
-                return least.makespan_by_machine(setting, progress, tasks, times);
+                let times = (&self.standing.eft[..], &self.standing.free[..]);
+                let tasks = (&movable[..], self.candidates.fastest(setting));
+                return self
+                    .least
+                    .makespan_by_machine(setting, progress, tasks, times);
             }
         }
         self.least.makespan(setting, progress, &movable)
+    }
+
+    /// No plan ends sooner, by what has started and by the tasks that lead to the end.
+    fn least_of_chain(&mut self, leaves: &[(u32, f64)], progress: &Progress, bar: Bar) -> f64 {
+        let setting = self.setting;
+        self.standing.chain(progress, &mut self.chain);
+        let (started, _) = self.standing.begin(setting, progress, &[]);
+        if !bar.is_reached(started) {
+            return started;
+        }
+        self.candidates.begin(setting, progress, leaves, bar.before);
+        let times = (&self.standing.eft[..], &self.standing.free[..]);
+        let tasks = (&self.chain[..], self.candidates.fastest(setting));
+        self.least
+            .makespan_by_machine(setting, progress, tasks, times)
     }
 
     /// Plans these tasks, which may move, and those that may be stopped if they do not run in this

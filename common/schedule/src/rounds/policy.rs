@@ -52,6 +52,11 @@ pub struct Policy {
     /// to save beyond one that moves those of the slow machine alone; else that one is taken. Without
     /// it there is no such comparison.
     pub wider_gain_least: Option<f64>,
+    /// The part of the makespan by which the process has to be expected to end later than when the last plan did
+    /// not pay, beyond what all machines together have become slower since, for a plan that moves activities of
+    /// other machines. Until then a loss has those of the slow machine alone planned. Without it each loss may
+    /// move all.
+    pub wider_later_least: Option<f64>,
     /// The questions in the expected length of the process at most while more than [`MOVABLE_MAX`]
     /// activities wait: slow machines are gathered meanwhile, and the one whose tasks would take longest is
     /// planned next. Without it each loss asks for a plan.
@@ -186,6 +191,7 @@ impl Policy {
             scope: Scope::Machine,
             gain_least: None,
             wider_gain_least: None,
+            wider_later_least: None,
             questions_max: None,
             judges_overdue: false,
             restarts: None,
@@ -213,7 +219,8 @@ impl Policy {
     /// Adaptive rounds that do little harm: what machines have shown is believed as far as they
     /// differ more than tasks do, overdue tasks are judged before they end, all that has not started
     /// may move, and a plan is kept only if it saves 3 %, or 6 % more than moving the slow machine's
-    /// alone where it moves others too (section 10.3, and docs/rounds.md for what each of these is
+    /// alone where it moves others too; after a plan that did not pay, others stay until the end is expected 10 %
+    /// later (section 10.3, and docs/rounds.md for what each of these is
     /// worth). An overdue activity is stopped and starts again elsewhere where that saves 10 %.
     /// CPU times and transfers are looked at where somebody tells of them. Of large processes, machines are planned one by one and not too often.
     pub const fn xavantes() -> Policy {
@@ -222,6 +229,7 @@ impl Policy {
             scope: Scope::All,
             gain_least: Some(0.03),
             wider_gain_least: Some(0.06),
+            wider_later_least: Some(0.1),
             questions_max: Some(QUESTIONS_MAX),
             judges_overdue: true,
             restarts: Some(RESTARTS),
@@ -269,6 +277,10 @@ impl Policy {
             (
                 "least gain of a wider plan",
                 self.wider_gain_least.unwrap_or(0.0),
+            ),
+            (
+                "least delay before a wider plan",
+                self.wider_later_least.unwrap_or(0.0),
             ),
         ] {
             if !(0.0..=FACTOR_MAX).contains(&value) {

@@ -34,6 +34,9 @@ pub struct Narrower {
     pub movable: Vec<u32>,
     /// The least part of the makespan that moving more has to save beyond moving these.
     pub gain_least: f64,
+    /// A plan that stops nothing moves these tasks alone where the process ends no later than this as it is,
+    /// and only if its end rests on one of them.
+    pub alone_until: Option<f64>,
 }
 
 /// Overdue tasks, which a plan may stop. What they have done is lost then, so that such a plan is

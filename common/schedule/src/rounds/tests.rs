@@ -336,10 +336,23 @@ proptest! {
         let gain_least = f64::from(percents) / 100.0;
         let wider = question(&setting.order, None).answer(&setting);
         let narrow = question(&own, None).answer(&setting);
-        let both = question(&setting.order, Some(Narrower { movable: own, gain_least }));
+        let both = question(&setting.order, Some(Narrower { movable: own.clone(), gain_least, alone_until: None }));
         let most = (1.0 - gain_least) * narrow.after.min(narrow.before);
-        let expected = if crate::order::less(wider.after, most) { wider } else { narrow };
-        prop_assert_eq!(both.answer(&setting), expected);
+        let expected = if crate::order::less(wider.after, most) { wider } else { narrow.clone() };
+        prop_assert_eq!(both.answer(&setting), expected.clone());
+        for part in [0.99, 1.0, 1.01] {
+            let alone_until = Some(part * narrow.before);
+            let narrower = Narrower { movable: own.clone(), gain_least, alone_until };
+            let answer = question(&setting.order, Some(narrower)).answer(&setting);
+            if part < 1.0 {
+                prop_assert_eq!(answer, expected.clone());
+            } else if answer.clusters.is_empty() {
+                prop_assert_eq!(answer.after, answer.before);
+                prop_assert!(setting.traffic().is_some() || !crate::order::less(narrow.after, narrow.before));
+            } else {
+                prop_assert_eq!(answer, narrow.clone());
+            }
+        }
     }
 
     #[test]
@@ -551,6 +564,14 @@ fn bad_options_are_named() {
         }),
         "the part of an overrun that follows is -1; it is a number from 0 to 1000000"
     );
+    let wider_later_least = Some(f64::INFINITY);
+    assert_eq!(
+        refused(Policy {
+            wider_later_least,
+            ..Policy::fixed()
+        }),
+        "the least delay before a wider plan is inf; it is a number from 0 to 1000000"
+    );
     let wider_gain_least = Some(-0.1);
     assert_eq!(
         refused(Policy {
@@ -559,4 +580,37 @@ fn bad_options_are_named() {
         }),
         "the least gain of a wider plan is -0.1; it is a number from 0 to 1000000"
     );
+}
+
+#[test]
+fn others_move_again_once_the_end_is_later_than_when_a_plan_did_not_pay() {
+    // One chain on one machine, beside another one that is far too slow for anything to move there.
+    let tasks = vec![task(10.0, 1); 6];
+    let edges: Vec<(u32, u32, f64)> = (1..6).map(|task| (task - 1, task, 0.0)).collect();
+    let dag = Dag::new(&tasks, &edges).unwrap();
+    let platform = grouped(&[(1.0, 1, 0), (0.01, 1, 0)], 1.0, 1.0);
+    let problem = Problem::new(dag, &platform).unwrap();
+    let setting = Arc::new(Setting::new(problem, Messages::Direct).unwrap());
+    let mut rounds = Rounds::new(setting.clone(), Policy::xavantes()).unwrap();
+    let mut now = 0.0;
+    rounds.step(now, Observation::Begin);
+    let mut until = Vec::new();
+    for (task, wall) in (0u32..).zip([20.0, 30.0, 80.0, 400.0]) {
+        rounds.step(now, Observation::Started(task));
+        now += wall;
+        let commands = rounds.step(now, Observation::Finished(task));
+        for command in commands {
+            if let Command::Plan(question) = command {
+                let answer = question.answer(&setting);
+                until.push((question.narrower.unwrap().alone_until, answer.before));
+                rounds.step(now, Observation::Planned(answer));
+            }
+        }
+    }
+    // Nothing is known before the first plan, and then a tenth more than its end, with both machines as slow alike.
+    assert_eq!(until[0].0, None);
+    assert!(until.len() > 2, "{until:?}");
+    for pair in until.windows(2) {
+        assert!(pair[1].0.unwrap() > pair[0].1, "{until:?}");
+    }
 }

@@ -103,7 +103,11 @@ proptest! {
         let of_machine = movable.iter().copied();
         let of_machine = of_machine.filter(|&task| Some(progress.host[task as usize]) == machine);
         let part = f64::from(percents) / 100.0;
-        let narrower = Narrower { movable: of_machine.collect(), gain_least: 2.0 * part };
+        let narrower = Narrower {
+            movable: of_machine.collect(),
+            gain_least: 2.0 * part,
+            alone_until: None,
+        };
         let progress = Arc::new(progress);
         let question = |narrower, gain_least| Question {
             number: 1,
