@@ -68,6 +68,8 @@ pub struct Known {
     pub owners: BTreeMap<ProcessId, String>,
     /// The policy by which owners share the groups.
     pub policy: Policy,
+    /// The rule of the groups for processes that name none.
+    pub rescheduling: Option<model::Policy>,
     /// Process managers that are lost for good.
     pub lost: BTreeSet<usize>,
     /// From when to when each process manager reached each machine; the end of the last time is open

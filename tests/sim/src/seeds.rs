@@ -94,6 +94,7 @@ pub fn compose(seed: u64, setup: &Setup) -> (Sim, Rules) {
             rescheduling: None,
             ..(setup.policy)(seed)
         },
+        rescheduling: (setup.policy)(seed).rescheduling,
         ..Known::default()
     };
     let mut behaviours = BTreeMap::new();

@@ -86,7 +86,7 @@ impl Moves {
         place: ResourceId,
     ) -> bool {
         let own = self.policies.get(&id).copied();
-        match own.or(known.policy.rescheduling).unwrap_or_default() {
+        match own.or(known.rescheduling).unwrap_or_default() {
             Policy::Rounds(_) | Policy::Adaptive => return true,
             Policy::Xavantes | Policy::Static => {}
         }
