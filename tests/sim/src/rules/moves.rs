@@ -1,11 +1,12 @@
 //! Moves: a plan that moves activities, since a machine is not as fast as was planned, takes none from a machine where
 //! it may still start. And but for the published policies, it takes none that two plans have moved within a minute.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, AttemptId, Mono, Plan, Policy, ProcessId, ResourceId, Span};
+use model::{ActivityId, AttemptId, GroupId, Mono, Plan, Policy, ProcessId, ResourceId, Span};
 use process_core::{Event, Stream};
 use simulator::Seen;
+use wire::group::{FromGroup, Offered};
 
 use super::{Judged, Rule};
 use crate::known::{Durable, Known};
@@ -31,6 +32,8 @@ pub(super) struct Moves {
     moved: BTreeMap<ProcessId, BTreeMap<ActivityId, (u32, Mono)>>,
     /// When an attempt of a process ended last on a machine that had run for long.
     long: BTreeMap<(ProcessId, ResourceId), Mono>,
+    /// The machines that groups have offered, and when an offer last left each out.
+    offered: BTreeMap<ResourceId, Option<Mono>>,
 }
 
 impl Moves {
@@ -112,7 +115,26 @@ impl Moves {
         let stands_still =
             out.any(is_long) || was_long.is_some_and(|at| known.at.since(*at) < SETTLED);
         let machine = known.machines.get(&place);
-        !machine.is_some_and(is_there) || !has_room || stands_still
+        let left_out = self.offered.get(&place).copied().flatten();
+        let is_offered = left_out.is_none_or(|at| known.at.since(at) > SETTLED);
+        !machine.is_some_and(is_there) || !is_offered || !has_room || stands_still
+    }
+
+    /// A group offers these machines, and none of its others.
+    fn offers(&mut self, known: &Known, offered: &[Offered]) {
+        let ids = offered.iter().map(|one| one.resource);
+        for place in ids.clone() {
+            self.offered.entry(place).or_default();
+        }
+        let groups: BTreeSet<GroupId> = ids.clone().map(|place| place.group).collect();
+        let ids: BTreeSet<ResourceId> = ids.collect();
+        for (place, left_out) in &mut self.offered {
+            // An offer of nothing does not tell whose it is.
+            let is_of_group = groups.is_empty() || groups.contains(&place.group);
+            if is_of_group && !ids.contains(place) {
+                *left_out = Some(known.at);
+            }
+        }
     }
 
     /// An attempt has ended that may have run for long.
@@ -136,6 +158,7 @@ impl Rule for Moves {
                 let policy = policy.map(|policy| (submit.key.process(), policy));
                 self.policies.extend(policy);
             }
+            Seen::FromGroup(FromGroup::Offer(offer)) => self.offers(known, &offer.resources),
             Seen::Started(command) => {
                 self.started.insert(command.attempt, known.at);
             }
