@@ -74,9 +74,14 @@ fn judge(world: &World, status: &Value, n: usize, pid: i32) {
         let results = ends.iter().filter(|end| **end == "completed");
         assert_eq!(results.count(), 1, "{ends:?}");
     }
-    // On a busy machine others may be late too, and race.
-    let stopped = ["stopped", "completed"];
-    assert!(ends.iter().any(|ends| **ends == stopped), "{ends:?}");
+    // On a busy machine others may be late too, and race; and so may the second attempt, once it is stopped.
+    let is_raced = |ends: &Vec<&str>| match ends.split_last() {
+        Some((last, before)) => {
+            *last == "completed" && !before.is_empty() && before.iter().all(|end| *end == "stopped")
+        }
+        None => false,
+    };
+    assert!(ends.iter().any(is_raced), "{ends:?} of {status}");
     assert_eq!(status["activities"]["completed"], n, "{status}");
     let n_attempts = ends.iter().map(Vec::len).sum::<usize>();
     let n_commands = world.sandbox.lines("log").len();
