@@ -146,8 +146,8 @@ pub struct Rounds {
     /// The facts of the newest question, whose memory the next one gets if nobody has it any more.
     pub(super) asked: Arc<Progress>,
     pub(super) open: Option<Open>,
-    /// What was expected when the last plan did not pay; none if it did, or what is known of links or machines has
-    /// changed at once since.
+    /// The expectation when the last plan did not pay; none if it did, or if a link or a machine has changed at once
+    /// since.
     pub(super) vain: Option<Vain>,
     /// Machines whose tasks are to be planned again once the open question is settled.
     pub(super) pending: BTreeSet<u32>,

@@ -29,10 +29,10 @@ pub(super) struct Open {
     on_the_way: BTreeSet<u32>,
 }
 
-/// What was expected when a plan did not pay, or later if the end was sooner by then.
+/// The expectation when a plan did not pay, or a later one with a sooner end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Vain {
-    /// When that was.
+    /// The moment.
     at: f64,
     /// The time at which the process was to end.
     end: f64,

@@ -17,7 +17,7 @@ const MOVES_MAX: u32 = 2;
 const STAYS_FOR: Span = Span::from_secs(55);
 /// Time for which managers and a machine reach each other before the machine is certainly planned with.
 const SETTLED: Span = Span::from_secs(15);
-/// What runs for so long may be taken to stand still: nothing stays on its machine.
+/// The time after which an attempt may be taken to stand still: nothing stays on its machine.
 const LONG: Span = Span::from_secs(4);
 
 /// The plans in force, and the moves.
@@ -162,7 +162,7 @@ impl Rule for Moves {
             Seen::Started(command) => {
                 self.started.insert(command.attempt, known.at);
             }
-            // What was moved is forgotten with the process manager's memory.
+            // Moves are forgotten with the process manager's memory.
             Seen::Managers {
                 manager,
                 process: false,
