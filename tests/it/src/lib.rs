@@ -27,6 +27,8 @@ pub mod check;
 #[cfg(test)]
 mod choice;
 #[cfg(test)]
+mod comparisons;
+#[cfg(test)]
 mod containers;
 #[cfg(test)]
 mod damaged_files;

@@ -37,6 +37,15 @@ pub fn daemon(name: &str) -> PathBuf {
     directory.join(name)
 }
 
+/// The program that compares policies, and `xav` with other programs.
+///
+/// # Panics
+///
+/// Where it cannot be built.
+pub fn comparisons() -> PathBuf {
+    built(&["compare"]).join("compare")
+}
+
 /// A small test, built already where all tests are. Cargo gives dependencies the features that tests need
 /// only if it builds one: without it, the programs would need nearly all of our crates a second time.
 const SMALL_TEST: &str = "frames";
