@@ -104,9 +104,10 @@ impl Place {
     }
 }
 
-/// A new directory in another one, which is removed with the answer.
+/// A new directory in another one, which is removed with the answer. Its path is whole, since daemons are found by it.
 pub(crate) fn fresh_in(dir: &Path) -> Result<TempDir> {
-    let fresh = tempfile::Builder::new().prefix("compare-").tempdir_in(dir);
+    let fresh = std::path::absolute(dir)
+        .and_then(|dir| tempfile::Builder::new().prefix("compare-").tempdir_in(dir));
     fresh.with_context(|| format!("could not make a directory in {}", dir.display()))
 }
 
