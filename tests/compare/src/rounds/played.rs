@@ -117,7 +117,9 @@ fn run(setting: &Setting, file: &Path, platform: &Path, policy: &str, most: f64)
     command.args(["run", "--json", "--policy", policy]);
     command.arg("--state").arg(dir.path().join("state"));
     command.arg("--machines").arg(platform).arg(file);
-    Ok(Running::start(command, dir.path())?.end(most)?.makespan)
+    let makespan = Running::start(command, dir.path())?.end(most)?.makespan;
+    crate::tell(&format!("  {policy}: {makespan:.1} s"));
+    Ok(makespan)
 }
 
 /// The loads of all virtual machines of a trace, in percent.
