@@ -1,10 +1,20 @@
 //! The speed of ideal executions: studies run millions of small ones, and a manager's engine has to
 //! keep up with a large one.
+//!
+//! The measured loads of the study `planetlab` are read where XAVANTES_DATA says, and left out without it.
+
+#[path = "../examples/support/measured.rs"]
+mod measured;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use experiments::ideal::{Powers, Steps, execute_setting};
+use experiments::design::Design;
+use experiments::graphs::GRAPHS;
+use experiments::ideal::{Powers, Steps, execute_setting, execute_under};
+use experiments::instance::{Drawn, Source};
+use experiments::study::Study;
 use experiments::wide::wide;
 use schedule::platform::{MessageCost, paper};
 use schedule::random::Random;
@@ -14,6 +24,12 @@ use schedule::{Placing, Problem, Tree};
 
 /// No execution here takes that long.
 const HORIZON: f64 = 1e9;
+/// Groups of a study with some forty machines in the mean.
+const GROUPS: u32 = 13;
+/// Draws of a study, of which each execution takes the next one.
+const DRAWS: u32 = 200;
+/// The activities of the graph of a study that is executed: the one whose number is nearest.
+const ACTIVITIES: usize = 40;
 
 /// A fifth of the machines loses a part of its power for the whole run; each task loses some more.
 fn lasting(problem: &Problem, seed: u64) -> Powers {
@@ -98,5 +114,65 @@ fn executions(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, executions);
+/// Draws of the graph of some forty activities on some forty machines, with their loads.
+fn draws(study: Study) -> Option<Vec<Drawn>> {
+    let traces = measured::traces();
+    if study.needs_traces() && traces.is_empty() {
+        return None;
+    }
+    let design = Design::new(study, 1, DRAWS, vec![GROUPS]).expect("a small design");
+    let source = Source::new(design, traces);
+    let units = (0..source.design().n_units()).map(|number| source.design().unit(number));
+    let units: Vec<_> = units.collect();
+    let drawn = |unit, graph| source.drawn(unit, graph).expect("an instance");
+    let far = |&graph: &usize| {
+        let n_tasks = drawn(units[0], graph).problem.dag().n_tasks();
+        n_tasks.abs_diff(ACTIVITIES)
+    };
+    let graph = (0..GRAPHS).min_by_key(far)?;
+    Some(units.into_iter().map(|unit| drawn(unit, graph)).collect())
+}
+
+/// Executions under the loads of each study of rescheduling.
+fn studies(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("studies");
+    group.measurement_time(Duration::from_secs(2));
+    for study in Study::ALL.into_iter().filter(|study| !study.is_static()) {
+        let Some(draws) = draws(study) else {
+            continue;
+        };
+        for (mode, through) in [("direct", false), ("controllers", true)] {
+            let drawn: Vec<_> = draws
+                .iter()
+                .map(|drawn| {
+                    let messages = match through {
+                        true => Messages::Controllers(drawn.tree.clone(), Placing::Paper),
+                        false => Messages::Direct,
+                    };
+                    let setting = Setting::new(drawn.problem.clone(), messages).expect("a plan");
+                    let load = drawn
+                        .load
+                        .clone()
+                        .expect("a study of rescheduling has a load");
+                    (Arc::new(setting), load)
+                })
+                .collect();
+            for (name, policy) in [
+                ("adaptive", Policy::adaptive()),
+                ("xavantes", Policy::xavantes()),
+            ] {
+                let mut next = drawn.iter().cycle();
+                group.bench_function(format!("{}, {mode}, {name}", study.name()), |bencher| {
+                    bencher.iter(|| {
+                        let (setting, load) = next.next().expect("draws");
+                        execute_under(setting, &policy, &load.conditions(), HORIZON)
+                    });
+                });
+            }
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, executions, studies);
 criterion_main!(benches);
