@@ -6,6 +6,7 @@
 #[path = "../examples/support/measured.rs"]
 mod measured;
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use experiments::design::Design;
 use experiments::graphs::GRAPHS;
 use experiments::ideal::{Powers, Steps, execute_setting, execute_under};
-use experiments::instance::{Drawn, Source};
+use experiments::instance::{Drawn, DrawnLoad, Source};
 use experiments::study::Study;
 use experiments::wide::wide;
 use schedule::platform::{MessageCost, paper};
@@ -115,13 +116,9 @@ fn executions(criterion: &mut Criterion) {
 }
 
 /// Draws of the graph of some forty activities on some forty machines, with their loads.
-fn draws(study: Study) -> Option<Vec<Drawn>> {
-    let traces = measured::traces();
-    if study.needs_traces() && traces.is_empty() {
-        return None;
-    }
+fn draws(study: Study, through_controllers: bool) -> Vec<(Arc<Setting>, DrawnLoad)> {
     let design = Design::new(study, 1, DRAWS, vec![GROUPS]).expect("a small design");
-    let source = Source::new(design, traces);
+    let source = Source::new(design, measured::traces());
     let units = (0..source.design().n_units()).map(|number| source.design().unit(number));
     let units: Vec<_> = units.collect();
     let drawn = |unit, graph| source.drawn(unit, graph).expect("an instance");
@@ -129,43 +126,43 @@ fn draws(study: Study) -> Option<Vec<Drawn>> {
         let n_tasks = drawn(units[0], graph).problem.dag().n_tasks();
         n_tasks.abs_diff(ACTIVITIES)
     };
-    let graph = (0..GRAPHS).min_by_key(far)?;
-    Some(units.into_iter().map(|unit| drawn(unit, graph)).collect())
+    let graph = (0..GRAPHS).min_by_key(far).expect("fifteen graphs");
+    let settings = units.into_iter().map(|unit| {
+        let Drawn {
+            problem,
+            tree,
+            load,
+        } = drawn(unit, graph);
+        let messages = match through_controllers {
+            true => Messages::Controllers(tree, Placing::Paper),
+            false => Messages::Direct,
+        };
+        let setting = Setting::new(problem, messages).expect("a plan");
+        (Arc::new(setting), load.expect("a load"))
+    });
+    settings.collect()
 }
 
 /// Executions under the loads of each study of rescheduling.
 fn studies(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("studies");
     group.measurement_time(Duration::from_secs(2));
-    for study in Study::ALL.into_iter().filter(|study| !study.is_static()) {
-        let Some(draws) = draws(study) else {
-            continue;
-        };
+    let has_traces = !measured::traces().is_empty();
+    let is_there = |study: &Study| !study.is_static() && (has_traces || !study.needs_traces());
+    let policies = [
+        ("adaptive", Policy::adaptive()),
+        ("xavantes", Policy::xavantes()),
+    ];
+    for study in Study::ALL.into_iter().filter(is_there) {
         for (mode, through) in [("direct", false), ("controllers", true)] {
-            let drawn: Vec<_> = draws
-                .iter()
-                .map(|drawn| {
-                    let messages = match through {
-                        true => Messages::Controllers(drawn.tree.clone(), Placing::Paper),
-                        false => Messages::Direct,
-                    };
-                    let setting = Setting::new(drawn.problem.clone(), messages).expect("a plan");
-                    let load = drawn
-                        .load
-                        .clone()
-                        .expect("a study of rescheduling has a load");
-                    (Arc::new(setting), load)
-                })
-                .collect();
-            for (name, policy) in [
-                ("adaptive", Policy::adaptive()),
-                ("xavantes", Policy::xavantes()),
-            ] {
-                let mut next = drawn.iter().cycle();
+            // Drawn for those alone that are measured.
+            let draws = LazyCell::new(|| draws(study, through));
+            for (name, policy) in &policies {
                 group.bench_function(format!("{}, {mode}, {name}", study.name()), |bencher| {
+                    let mut next = draws.iter().cycle();
                     bencher.iter(|| {
                         let (setting, load) = next.next().expect("draws");
-                        execute_under(setting, &policy, &load.conditions(), HORIZON)
+                        execute_under(setting, policy, &load.conditions(), HORIZON)
                     });
                 });
             }

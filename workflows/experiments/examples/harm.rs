@@ -65,6 +65,10 @@ fn policies() -> Vec<(&'static str, Policy)> {
             ..RESTARTS
         }))
     };
+    let however_late = stopping(Some(Restarts {
+        later_least: 0.0,
+        ..RESTARTS
+    }));
     let at_most = |times_max| {
         stopping(Some(Restarts {
             times_max,
@@ -129,6 +133,7 @@ fn policies() -> Vec<(&'static str, Policy)> {
         ("stopped later", with_overrun(0.5)),
         ("stopped sooner", with_overrun(2.0)),
         ("stopped once", at_most(1)),
+        ("stopped however late", however_late),
     ]
 }
 

@@ -17,7 +17,7 @@ use crate::statistics::Estimate;
 use crate::study::Study;
 
 /// The version of what is drawn and kept; raised whenever the same seed leads to other numbers.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The results of the first units of an experiment.
 #[derive(Clone, Debug, PartialEq)]

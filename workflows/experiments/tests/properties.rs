@@ -83,9 +83,11 @@ fn policies() -> impl Strategy<Value = Policy> {
     let scope = prop_oneof![Just(Scope::Machine), Just(Scope::All)];
     let gain = prop::option::of((0u32..3).prop_map(|parts| f64::from(parts) / 50.0));
     let questions = prop::option::of(1u32..400);
-    let restarts = (0u32..4, 0u32..3, 0u32..4).prop_map(|(overrun, gain, times_max)| Restarts {
+    let restarts = (0u32..4, 0u32..3, 0u32..3, 0u32..4);
+    let restarts = restarts.prop_map(|(overrun, gain, later, times_max)| Restarts {
         overrun: f64::from(overrun) / 2.0,
         gain_least: f64::from(gain) / 20.0,
+        later_least: f64::from(later) / 20.0,
         times_max,
     });
     let restarts = prop::option::of(restarts);

@@ -190,6 +190,7 @@ impl Rounds {
             stoppable,
             alone: is_of_many,
             gain_least: restarts.gain_least,
+            later_least: restarts.later_least,
         })
     }
 

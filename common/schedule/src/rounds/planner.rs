@@ -121,11 +121,15 @@ impl<'a> Planner<'a> {
         narrow.unwrap_or(as_it_is)
     }
 
-    /// The plan that stops overdue tasks, if it saves enough beside no plan, with the part of another makespan that its
-    /// own is to be below.
+    /// The plan that stops overdue tasks, if these make the process late enough and it saves enough beside no plan, with
+    /// the part of another makespan that its own is to be below.
     fn restarting(&mut self, question: &Question, restarts: &Restart) -> Option<(Answer, f64)> {
         let share = 1.0 - restarts.gain_least;
+        let in_time = self.makespan(&question.progress, &[]);
         let before = self.makespan(&question.progress, question.stoppable());
+        if less(before, (1.0 + restarts.later_least) * in_time) {
+            return None;
+        }
         let below = share * before;
         let bar = Bar {
             before,

@@ -19,6 +19,7 @@ pub const QUESTIONS_MAX: u32 = 200;
 pub const RESTARTS: Restarts = Restarts {
     overrun: 1.0,
     gain_least: 0.1,
+    later_least: 0.08,
     times_max: 2,
 };
 /// The part by which links have to differ from those that were planned with in our own rule: a third of
@@ -84,6 +85,9 @@ pub struct Restarts {
     /// The least part of the planned makespan that a plan which stops activities has to save beyond
     /// the best one that stops none.
     pub gain_least: f64,
+    /// The part of the planned makespan by which overdue activities have to make the process later, for a plan that
+    /// stops some of them. Where they do not, other activities are what has to move.
+    pub later_least: f64,
     /// The times that one activity is stopped at most, so that it cannot be moved for ever.
     pub times_max: u32,
 }
@@ -273,6 +277,10 @@ impl Policy {
             (
                 "least gain of a restart",
                 self.restarts.map_or(0.0, |restarts| restarts.gain_least),
+            ),
+            (
+                "least delay before a restart",
+                self.restarts.map_or(0.0, |restarts| restarts.later_least),
             ),
             (
                 "least gain of a wider plan",

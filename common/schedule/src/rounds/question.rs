@@ -50,6 +50,8 @@ pub struct Restart {
     pub alone: bool,
     /// The least part of the makespan that stopping them has to save beyond not doing so.
     pub gain_least: f64,
+    /// The least part of the makespan by which they have to make the process later.
+    pub later_least: f64,
 }
 
 /// New places for the tasks of a [`Question`].

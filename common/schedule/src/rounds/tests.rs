@@ -194,6 +194,7 @@ fn restarting() -> Policy {
     Policy {
         restarts: Some(Restarts {
             gain_least: 0.0,
+            later_least: 0.0,
             ..RESTARTS
         }),
         gain_least: Some(0.0),

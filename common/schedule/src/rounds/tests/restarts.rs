@@ -3,9 +3,8 @@
 use super::*;
 
 /// The engine of [`chain`] when its first task, expected for 10 s, has run for 40: it is believed to
-/// run for 30 more, and would take 20 on the other machine.
-fn at_a_restart() -> (Rounds, Vec<Command>) {
-    let setting = chain();
+/// run for 30 more, and would take 20 on the other machine. It asks.
+fn overdue(setting: &Arc<Setting>) -> (Rounds, Question) {
     let mut rounds = Rounds::new(setting.clone(), restarting()).unwrap();
     rounds.step(0.0, Observation::Begin);
     let mut commands = rounds.step(0.0, Observation::Started(0));
@@ -14,7 +13,7 @@ fn at_a_restart() -> (Rounds, Vec<Command>) {
         assert!(commands.contains(&Command::WakeAt(now)), "{commands:?}");
         commands = rounds.step(now, Observation::Due);
         if let Some(question) = question(&commands) {
-            let answer = question.answer(&setting);
+            let answer = question.answer(setting);
             let planned = rounds.step(now, Observation::Planned(answer));
             let stops = |command: &Command| matches!(command, Command::Stop { .. });
             assert!(!planned.iter().any(stops), "{planned:?}");
@@ -22,10 +21,32 @@ fn at_a_restart() -> (Rounds, Vec<Command>) {
     }
     assert!(commands.contains(&Command::WakeAt(40.0)), "{commands:?}");
     let commands = rounds.step(40.0, Observation::Due);
-    let answer = question(&commands).unwrap().answer(&setting);
+    let question = question(&commands).unwrap().clone();
+    (rounds, question)
+}
+
+/// The same once the answer is there.
+fn at_a_restart() -> (Rounds, Vec<Command>) {
+    let setting = chain();
+    let (mut rounds, question) = overdue(&setting);
+    let answer = question.answer(&setting);
     assert_eq!(answer.after, 100.0);
     let commands = rounds.step(40.0, Observation::Planned(answer));
     (rounds, commands)
+}
+
+#[test]
+fn nothing_is_stopped_where_the_process_is_hardly_later_for_it() {
+    let setting = chain();
+    let (_, mut question) = overdue(&setting);
+    let stops = |question: &Question| {
+        let answer = question.answer(&setting);
+        let mut tasks = answer.clusters.iter().flat_map(|cluster| &cluster.tasks);
+        tasks.any(|&task| task == 0)
+    };
+    assert!(stops(&question));
+    question.restarts.as_mut().unwrap().later_least = 2.0;
+    assert!(!stops(&question));
 }
 
 #[test]
