@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::schedule::Schedule;
 
 pub use critical::critical_path;
-pub use terminal::Look;
+pub use terminal::{Look, STYLES};
 
 /// Colours that are told from each other; one more, grey, is for everything else.
 pub const COLOURS_MAX: usize = 9;

@@ -80,16 +80,22 @@ impl Results {
         for (index, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
             let number = index + 1;
             let is_last = read.whole_bytes + line.len() == text.len();
+            let other = |found: &str| {
+                let found = found.chars().take(200).collect();
+                let wanted = wanted.clone();
+                Err(ResultsError::Other { found, wanted })
+            };
             let Some(content) = content(line) else {
-                if is_last {
-                    break;
+                let is_begun = || Results::heading(design).as_bytes().starts_with(line);
+                match is_last {
+                    true if index > 0 || is_begun() => break,
+                    true => return other(String::from_utf8_lossy(line).trim_end()),
+                    false => return Err(ResultsError::Damaged { line: number }),
                 }
-                return Err(ResultsError::Damaged { line: number });
             };
             if index == 0 {
                 if content != wanted {
-                    let found = content.chars().take(200).collect();
-                    return Err(ResultsError::Other { found, wanted });
+                    return other(content);
                 }
             } else if read.results.n_units() < design.n_units() {
                 read.results

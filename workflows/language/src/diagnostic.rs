@@ -8,6 +8,9 @@ use serde::Serialize;
 
 use crate::limits::DIAGNOSTICS_MAX;
 
+/// The codes of the colours of [`Diagnostics::render`], beside those of bold text and of an end.
+pub const STYLES: [&str; 5] = ["\x1b[91m", "\x1b[92m", "\x1b[33m", "\x1b[94m", "\x1b[96m"];
+
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -23,7 +23,7 @@ pub mod wfformat;
 
 use model::Definition;
 
-pub use diagnostic::{Also, Diagnostic, Diagnostics, Report, Severity};
+pub use diagnostic::{Also, Diagnostic, Diagnostics, Report, STYLES, Severity};
 pub use env_file::{ENV_FILE_BYTES_MAX, EnvFileError, parse_env_file};
 pub use known_items::{has_unknown_items, with_known_items};
 pub use schema::schema;

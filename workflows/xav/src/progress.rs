@@ -222,6 +222,8 @@ impl Bars {
     fn draw(&mut self, definition: &Definition, now: Wall) {
         let Some(progress) = &self.last else { return };
         let totals = &progress.totals;
+        // Items and iterations come while the process runs.
+        self.process.set_length(u64::from(totals.all()));
         self.process.set_position(u64::from(
             totals.completed + totals.faulted + totals.skipped,
         ));
@@ -252,9 +254,9 @@ impl Bars {
                 self.controllers.push((controller.node, added));
                 self.controllers.len() - 1
             });
-            self.controllers[at]
-                .1
-                .set_position(u64::from(controller.n_ended));
+            let bar = &self.controllers[at].1;
+            bar.set_length(u64::from(controller.n_all));
+            bar.set_position(u64::from(controller.n_ended));
         }
         let waits = progress
             .waiting_for

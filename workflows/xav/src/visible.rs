@@ -114,7 +114,8 @@ fn is_begun(bytes: &[u8]) -> bool {
 /// Bytes of the style of this program that a text begins with; 0 where it begins otherwise. Other styles
 /// could hide text from its reader.
 fn style_bytes(text: &str) -> usize {
-    let mut styles = STYLES.iter();
+    let drawn = language::STYLES.iter().chain(&schedule::draw::STYLES);
+    let mut styles = STYLES.iter().chain(drawn);
     let found = styles.find(|style| text.starts_with(**style));
     found.map_or(0, |style| style.len())
 }
@@ -147,6 +148,33 @@ mod tests {
             "only the program's own styles"
         );
         assert_eq!(Stream::default().piece(b"\x1b[31m"), "\\u{1b}[31m");
+    }
+
+    #[test]
+    fn mistakes_and_charts_keep_their_colours() {
+        let text_of_mistakes = "\
+xavantes: 1
+name: n
+body:
+  parallel:
+    - activity: größe
+      runs: [echo]
+    - activity: a
+      run: [echo]
+    - activity: a
+      run: [echo, '${ no }']
+";
+        let Err(mistakes) = language::compile("n.yaml", text_of_mistakes.as_bytes()) else {
+            panic!("it is no definition");
+        };
+        let shown = mistakes.render(true);
+        assert!(shown.contains('\u{1b}'), "{shown:?}");
+        assert_eq!(text(&shown), shown);
+        for style in schedule::draw::STYLES {
+            assert_eq!(text(style), style);
+        }
+        // A style that hides what it is put on is nobody's.
+        assert_ne!(text("\x1b[30;48;5;16m"), "\x1b[30;48;5;16m");
     }
 
     #[test]

@@ -10,9 +10,20 @@ const BAR_CHARS_MIN: usize = 3;
 const CELLS_MIN: usize = 20;
 /// The use of a cell, in quarters.
 const DENSITIES: [char; 4] = ['░', '▒', '▓', '█'];
-/// Backgrounds of the colours in the 256-colour table, all with black text readable on them; the
-/// last one is for everything else.
-const BACKGROUNDS: [u8; 10] = [75, 215, 114, 183, 222, 80, 210, 150, 147, 250];
+/// The codes of the colours of bars, beside those of bold text and of an end: backgrounds of the 256-colour table, all
+/// with black text readable on them. The last one is for everything else.
+pub const STYLES: [&str; 10] = [
+    "\x1b[30;48;5;75m",
+    "\x1b[30;48;5;215m",
+    "\x1b[30;48;5;114m",
+    "\x1b[30;48;5;183m",
+    "\x1b[30;48;5;222m",
+    "\x1b[30;48;5;80m",
+    "\x1b[30;48;5;210m",
+    "\x1b[30;48;5;150m",
+    "\x1b[30;48;5;147m",
+    "\x1b[30;48;5;250m",
+];
 
 /// The abilities of a terminal for a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +245,7 @@ fn put(cells: &mut [String], bar: &Bar, n_colours: usize) {
     for (at, cell) in cells.iter_mut().enumerate() {
         cell.clear();
         if at == 0 {
-            cell.push_str(&colour);
+            cell.push_str(colour);
             cell.push_str(weight);
         }
         cell.extend(shown.next());
@@ -244,14 +255,13 @@ fn put(cells: &mut [String], bar: &Bar, n_colours: usize) {
     }
 }
 
-fn background(colour: usize, n_known: usize) -> String {
+fn background(colour: usize, n_known: usize) -> &'static str {
     let place = if colour >= n_known {
-        BACKGROUNDS.len() - 1
+        STYLES.len() - 1
     } else {
         colour
     };
-    let code = BACKGROUNDS[place.min(BACKGROUNDS.len() - 1)];
-    format!("\x1b[30;48;5;{code}m")
+    STYLES[place.min(STYLES.len() - 1)]
 }
 
 fn shade(busy: f64) -> String {

@@ -79,6 +79,17 @@ fn a_damaged_or_missing_line_is_named() {
     assert_eq!(error, ResultsError::Order { line: 4 });
 }
 
+#[test]
+fn a_line_of_something_else_is_no_beginning() {
+    let (design, text) = written();
+    for of_something_else in ["my notes\n", "my notes", "\n"] {
+        let error = Results::read(&design, of_something_else.as_bytes()).unwrap_err();
+        assert!(matches!(error, ResultsError::Other { .. }), "{error:?}");
+    }
+    let begun = &text.as_bytes()[..10];
+    assert_eq!(Results::read(&design, begun).unwrap().whole_bytes, 0);
+}
+
 proptest! {
     #[test]
     fn a_text_that_was_cut_goes_on_where_it_was(share in 0.0f64..1.0) {

@@ -1,5 +1,7 @@
 use model::{ActivityId, ResourceId};
-use wire::client::{InBackoff, Phase, RunAgain, RunAgainCause, Running, Totals};
+use wire::client::{
+    ControllerProgress, InBackoff, Phase, RunAgain, RunAgainCause, Running, Totals,
+};
 
 use super::*;
 
@@ -68,6 +70,31 @@ fn a_line_tells_how_far_it_is_and_what_runs_the_longest_first() {
         line(&waiting, &definition, Wall(3_000_000)),
         "3 of 13 completed, waits for a machine with 8 cores"
     );
+}
+
+#[test]
+fn bars_are_as_long_as_there_are_activities_by_then() {
+    let definition = language::compile("primes.yaml", FILE.as_bytes())
+        .unwrap()
+        .definition;
+    let mut bars = Bars::new(&definition);
+    assert_eq!(bars.process.length(), Some(2));
+    let mut counts = ControllerProgress {
+        node: NodeId(1),
+        n_all: 4,
+        n_ended: 2,
+    };
+    // Items come while the process runs.
+    for n_all in [4, 9] {
+        counts.n_all = n_all;
+        bars.last = Some(Progress {
+            controllers: vec![counts, counts],
+            ..progress(n_all)
+        });
+        bars.draw(&definition, Wall(3_000_000));
+        assert_eq!(bars.process.length(), Some(u64::from(13 + n_all)));
+        assert_eq!(bars.controllers[0].1.length(), Some(u64::from(n_all)));
+    }
 }
 
 #[test]
