@@ -75,7 +75,8 @@ impl GroupManager {
     }
 
     /// An administrator ends what a process, or all processes of a process manager, hold: as soon as
-    /// machines have nothing of them, and only while their process manager is away.
+    /// machines have nothing of them, and only while their process manager is away. The answer leaves when
+    /// this is recorded, so later epochs end it too.
     pub(crate) fn on_give_up(
         &mut self,
         cx: &mut Context<'_, Self>,
@@ -102,9 +103,27 @@ impl GroupManager {
             let given_up = GivenUp::Attached(manager);
             return cx.effect(Effect::GivenUp(question, given_up));
         }
-        self.endings.given_up.extend(processes);
+        processes.retain(|process| !state(cx).is_given_up(*process));
+        self.record_given_up(cx, processes, true);
         self.endings.look_at(now);
         cx.effect(Effect::GivenUp(question, GivenUp::Ends { slots }));
+    }
+
+    /// Records that these holdings are to end, or no longer are.
+    fn record_given_up(
+        &self,
+        cx: &mut Context<'_, Self>,
+        processes: Vec<ProcessId>,
+        is_given_up: bool,
+    ) {
+        if processes.is_empty() {
+            return;
+        }
+        let given_up = Event::GivenUp {
+            processes,
+            is_given_up,
+        };
+        cx.record(Stream::Manager, given_up);
     }
 
     /// Asks a machine what it has of the processes of these managers, or does without its answer
@@ -121,7 +140,7 @@ impl GroupManager {
         let is_to_end = |process: &ProcessId| {
             let holding = state(cx).holding(*process);
             let is_away = holding.is_some_and(|holding| away.contains(&holding.manager));
-            is_away || self.endings.given_up.contains(process)
+            is_away || state(cx).is_given_up(*process)
         };
         let processes = holders.into_iter().filter(is_to_end);
         let processes: BTreeSet<ProcessId> = processes.take(PROCESSES_ASKED_MAX).collect();
@@ -193,7 +212,7 @@ impl GroupManager {
         for process in processes.iter().filter(|one| open.processes.contains(one)) {
             let holding = state(cx).holding(*process);
             let end = holding.and_then(|holding| self.end_of(holding.manager));
-            let is_given_up = self.endings.given_up.contains(process);
+            let is_given_up = state(cx).is_given_up(*process);
             if is_given_up || end.is_some_and(|end| end <= now) {
                 self.revoke(cx, *process, machine);
             }
@@ -201,13 +220,15 @@ impl GroupManager {
         self.push_grants(cx, machine);
     }
 
-    /// A process manager is there again: machines are told anew what is granted.
+    /// A process manager is there again: machines are told anew what is granted, and what its processes
+    /// still hold is theirs again.
     pub(crate) fn close_questions(&mut self, cx: &mut Context<'_, Self>, from: u32) {
-        let is_of_others = |process: &ProcessId| {
+        let is_of_it = |process: &ProcessId| {
             let holding = state(cx).holding(*process);
-            holding.is_some_and(|holding| holding.manager != Some(from))
+            holding.is_some_and(|holding| holding.manager == Some(from))
         };
-        self.endings.given_up.retain(is_of_others);
+        let kept = state(cx).given_up().filter(is_of_it).collect();
+        self.record_given_up(cx, kept, false);
         for (machine, question) in std::mem::take(&mut self.endings.open) {
             self.endings.closed.insert(machine, question.number);
             self.push_grants(cx, machine);
@@ -237,7 +258,6 @@ impl GroupManager {
             },
         );
         if is_last {
-            self.endings.given_up.remove(&process);
             self.granted.remove(&process);
             self.refused.remove(&process);
         }

@@ -15,8 +15,6 @@ pub(crate) struct Endings {
     /// When it is time to look for holdings that end; none while nobody can be away.
     pub(crate) next: Option<Mono>,
     pub(crate) n_asked: u64,
-    /// Processes whose holdings an administrator ends, while their process manager is away.
-    pub(crate) given_up: BTreeSet<ProcessId>,
     /// The open question to each machine.
     pub(crate) open: BTreeMap<MachineNumber, Question>,
     /// The number of the last question to each machine that is closed.

@@ -27,6 +27,8 @@ pub struct State {
     drained: BTreeSet<String>,
     /// Machines that did not come back, until they do.
     forgotten: BTreeSet<MachineNumber>,
+    /// Processes whose holdings an administrator ends: each of them holds something.
+    given_up: BTreeSet<ProcessId>,
     /// The usage of owners.
     usage: Usage,
     /// From `holdings`: the grants of each machine.
@@ -139,6 +141,18 @@ impl State {
             Event::Forgotten { resource } => {
                 self.forgotten.insert(*resource);
             }
+            Event::GivenUp {
+                processes,
+                is_given_up: true,
+            } => self.given_up.extend(processes),
+            Event::GivenUp {
+                processes,
+                is_given_up: false,
+            } => {
+                for process in processes {
+                    self.given_up.remove(process);
+                }
+            }
             Event::Charged {
                 elapsed,
                 half_life,
@@ -166,6 +180,7 @@ impl State {
             drained: self.drained.iter().cloned().collect(),
             forgotten: (!self.forgotten.is_empty())
                 .then(|| self.forgotten.iter().copied().collect()),
+            given_up: (!self.given_up.is_empty()).then(|| self.given_up.iter().copied().collect()),
             used: self.usage.charged().map(|at| Used {
                 at,
                 owners: self
@@ -187,6 +202,7 @@ impl State {
             drained,
             used,
             forgotten,
+            given_up,
         } = snapshot;
         let mut state = State {
             epoch,
@@ -194,6 +210,7 @@ impl State {
             n_grants,
             drained: drained.into_iter().collect(),
             forgotten: forgotten.into_iter().flatten().collect(),
+            given_up: given_up.into_iter().flatten().collect(),
             usage: used.map_or_else(Usage::default, |used| {
                 Usage::restore(used.owners, Some(used.at))
             }),
@@ -216,6 +233,7 @@ impl State {
         1 + self.names.len()
             + self.drained.len()
             + self.forgotten.len()
+            + self.given_up.len()
             + self.holdings.len()
             + n_grants
             + self.released.len()
@@ -240,6 +258,16 @@ impl State {
     /// True if a machine did not come back, and nobody is told of it any more.
     pub fn is_forgotten(&self, resource: MachineNumber) -> bool {
         self.forgotten.contains(&resource)
+    }
+
+    /// True if an administrator ends what a process holds.
+    pub fn is_given_up(&self, process: ProcessId) -> bool {
+        self.given_up.contains(&process)
+    }
+
+    /// The processes whose holdings an administrator ends.
+    pub(crate) fn given_up(&self) -> impl Iterator<Item = ProcessId> {
+        self.given_up.iter().copied()
     }
 
     /// True if a process holds slots of a machine, or has files there.
@@ -432,6 +460,7 @@ impl State {
         let Some(holding) = self.holdings.remove(&process) else {
             return;
         };
+        self.given_up.remove(&process);
         let holder = Holder::of(&holding);
         let Holding { number, grants, .. } = holding;
         for grant in grants {

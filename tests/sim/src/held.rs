@@ -72,6 +72,7 @@ impl Held {
             | Event::Named { .. }
             | Event::Drained { .. }
             | Event::Forgotten { .. }
+            | Event::GivenUp { .. }
             | Event::Charged { .. } => {}
         }
     }

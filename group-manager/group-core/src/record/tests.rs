@@ -79,6 +79,10 @@ fn events() -> Vec<Event> {
         Event::Forgotten {
             resource: MachineNumber(3),
         },
+        Event::GivenUp {
+            processes: vec![process],
+            is_given_up: true,
+        },
     ]
 }
 
@@ -94,6 +98,7 @@ fn name(event: &Event) -> &'static str {
         Event::Charged { .. } => "charged",
         Event::Returned { .. } => "returned",
         Event::Forgotten { .. } => "forgotten",
+        Event::GivenUp { .. } => "given_up",
     }
 }
 
@@ -102,7 +107,7 @@ fn owner() -> Option<String> {
 }
 
 /// The snapshots of all versions so far, the earliest first.
-fn snapshots() -> [Snapshot; 4] {
+fn snapshots() -> [Snapshot; 5] {
     let used = Used {
         at: Wall(1_700_000_000_000_000),
         owners: vec![("ana".to_owned(), 2.5)],
@@ -111,14 +116,19 @@ fn snapshots() -> [Snapshot; 4] {
         used: Some(used),
         ..snapshot(Some(5), owner())
     };
-    let last = Snapshot {
+    let of_forgotten = Snapshot {
         forgotten: Some(vec![MachineNumber(2)]),
         ..of_users.clone()
+    };
+    let last = Snapshot {
+        given_up: Some(vec![ProcessId(77)]),
+        ..of_forgotten.clone()
     };
     [
         snapshot(None, None),
         snapshot(Some(5), None),
         of_users,
+        of_forgotten,
         last,
     ]
 }
@@ -139,6 +149,7 @@ fn snapshot(manager: Option<u32>, owner: Option<String>) -> Snapshot {
         drained: vec!["r3".to_owned()],
         used: None,
         forgotten: None,
+        given_up: None,
     }
 }
 

@@ -113,6 +113,17 @@ pub enum Event {
         #[n(0)]
         resource: MachineNumber,
     },
+    /// An administrator ends what processes hold whose process manager is away, or they keep it since that one
+    /// has returned. What a process no longer holds needs neither.
+    #[n(9)]
+    GivenUp {
+        /// The processes.
+        #[n(0)]
+        processes: Vec<ProcessId>,
+        /// True if their holdings are to end.
+        #[n(1)]
+        is_given_up: bool,
+    },
 }
 
 /// The number of a machine in its group.
@@ -178,6 +189,9 @@ pub struct Snapshot {
     /// Machines that did not come back; none where there are none.
     #[n(7)]
     pub forgotten: Option<Vec<MachineNumber>>,
+    /// Processes whose holdings an administrator ends; none where there are none.
+    #[n(8)]
+    pub given_up: Option<Vec<ProcessId>>,
 }
 
 /// What the owners of processes have used.

@@ -9,7 +9,7 @@ use super::bench::{
     release, show, unused,
 };
 use crate::record::MachineNumber;
-use crate::{Effect, HOLDINGS_END_AFTER, Holder, Input, Peer};
+use crate::{Effect, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer};
 
 const A: MachineNumber = MachineNumber(0);
 const B: MachineNumber = MachineNumber(1);
@@ -250,6 +250,57 @@ fn an_administrator_ends_what_a_manager_that_is_away_holds() {
 }
 
 #[test]
+fn what_an_administrator_ends_ends_in_the_next_epoch_too() {
+    let mut bench = bench();
+    all(
+        &mut bench,
+        [
+            away(0),
+            Input::GiveUp(7, Holder::Process(ProcessId(1))),
+            Input::GiveUp(8, Holder::Process(ProcessId(1))),
+        ],
+    );
+    bench.check_replay();
+    bench.restart_watching(LEASE);
+    all(&mut bench, [register(1, "a", 4), register(2, "b", 2)]);
+    assert_eq!(
+        pass(&mut bench, 1),
+        "am1: inquire e2#1 p1\nam2: inquire e2#2 p1\n"
+    );
+    all(&mut bench, [unused(1, 1, (2, 1), &[1])]);
+    assert!(bench.state().is_given_up(ProcessId(1)));
+    // Half of it has ended, and the next epoch ends the rest.
+    bench.restart_watching(LEASE);
+    all(&mut bench, [register(1, "a", 4), register(2, "b", 2)]);
+    assert_eq!(pass(&mut bench, 1), "am2: inquire e3#1 p1\n");
+    all(&mut bench, [unused(2, 1, (3, 1), &[1])]);
+    assert_eq!((bench.state().held(A), bench.state().held(B)), (2, 0));
+    assert!(!bench.state().is_given_up(ProcessId(1)));
+    assert_eq!(pass(&mut bench, 2), "");
+    bench.check_replay();
+}
+
+#[test]
+fn a_manager_that_returns_to_the_next_epoch_keeps_what_an_administrator_would_end() {
+    let mut bench = bench();
+    let give_up = |holder| Input::GiveUp(7, holder);
+    all(&mut bench, [away(0), give_up(Holder::Manager(0)), away(1)]);
+    all(&mut bench, [give_up(Holder::Manager(1))]);
+    bench.restart_watching(LEASE);
+    all(
+        &mut bench,
+        [register(1, "a", 4), register(2, "b", 2), attach(2)],
+    );
+    assert_eq!(pass(&mut bench, 1), "am1: inquire e2#1 p3\n");
+    assert_eq!(bench.state().held_by(A, 0), 3);
+    // Nor does a later epoch end it.
+    bench.restart_watching(LEASE);
+    all(&mut bench, [register(1, "a", 4), register(2, "b", 2)]);
+    assert_eq!(pass(&mut bench, 1), "am1: inquire e3#1 p3\n");
+    bench.check_replay();
+}
+
+#[test]
 fn a_late_claim_of_a_manager_that_is_away_is_held_no_longer_than_others() {
     let mut bench = Bench::watching(LEASE);
     bench.all([register(1, "a", 4), register(2, "b", 2), attach(1), away(0)]);
@@ -274,6 +325,7 @@ enum Action {
     Barred(u32),
     Claim(u32, u32),
     Release(u32),
+    GiveUp(u32),
     Answer {
         machine: u32,
         is_late: bool,
@@ -296,6 +348,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => manager().prop_map(Action::Barred),
         3 => (manager(), 0u32..2).prop_map(|(of, machine)| Action::Claim(of, machine)),
         1 => manager().prop_map(Action::Release),
+        1 => manager().prop_map(Action::GiveUp),
         4 => answer.prop_map(|(machine, is_late, processes)| Action::Answer {
             machine,
             is_late,
@@ -310,7 +363,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Process `n` is of manager `n`. A grant ends only by its release, or where its manager was away
-    /// for long and the machine has said so in answer to the last question; and never otherwise.
+    /// for long, or an administrator ends it while its manager is away, in this epoch or an earlier one, and
+    /// the machine has said so in answer to the last question; and never otherwise.
     #[test]
     fn nothing_ends_but_by_a_release_or_an_answer_about_a_manager_that_is_away(
         actions in proptest::collection::vec(action(), 0..80),
@@ -319,6 +373,7 @@ proptest! {
         bench.all([register(1, "a", 4), register(2, "b", 2)]);
         let mut away_since = [Some(bench.now.mono); 2];
         let mut is_barred = [false; 2];
+        let mut is_given_up = [false; 2];
         let mut numbers = [0; 2];
         // The last question to each machine, while it is not answered.
         let mut asked: [Option<(u64, u64)>; 3] = [None; 3];
@@ -331,6 +386,7 @@ proptest! {
                 Action::Attach(of) => {
                     bench.feed(Input::Up(Peer::Process(of)));
                     is_barred[of as usize] = false;
+                    is_given_up[of as usize] = false;
                     away_since[of as usize] = None;
                     effects = bench.feed(by(of, attach(1)));
                 }
@@ -354,6 +410,13 @@ proptest! {
                     }
                     bench.feed(by(of, release(of.into())));
                 }
+                Action::GiveUp(of) => {
+                    let answers = bench.feed(Input::GiveUp(1, Holder::Manager(of)));
+                    let ends = |one: &Effect| matches!(one, Effect::GivenUp(_, GivenUp::Ends { .. }));
+                    let holds = before.iter().any(|machine| machine[of as usize] > 0);
+                    prop_assert!(!holds || answers.iter().any(ends) == away_since[of as usize].is_some());
+                    is_given_up[of as usize] |= holds && answers.iter().any(ends);
+                }
                 Action::Answer { machine, is_late, processes } => {
                     let question = asked[machine as usize].unwrap_or((1, 1));
                     if !is_late {
@@ -361,6 +424,7 @@ proptest! {
                             let of = process as usize;
                             let long = |since| bench.now.mono.since(since) >= HOLDINGS_END_AFTER;
                             let is_away = away_since[of].is_some_and(|since| is_barred[of] || long(since));
+                            let is_away = is_away || is_given_up[of];
                             may_end[machine as usize - 1][of] = is_away && asked[machine as usize].is_some();
                         }
                     }
@@ -381,6 +445,10 @@ proptest! {
                     is_barred = [false; 2];
                     asked = [None; 3];
                 }
+            }
+            for (process, is_given_up) in (0..).map(ProcessId).zip(&mut is_given_up) {
+                *is_given_up &= bench.state().holding(process).is_some();
+                prop_assert_eq!(bench.state().is_given_up(process), *is_given_up);
             }
             for effect in &effects {
                 if let Effect::ToActivity(to, ToResource::Inquire { question, .. }) = effect {

@@ -96,6 +96,7 @@ impl Slots {
             Event::Released { .. }
             | Event::Revoked { .. }
             | Event::Drained { .. }
+            | Event::GivenUp { .. }
             | Event::Charged { .. } => {}
         }
         Ok(())
