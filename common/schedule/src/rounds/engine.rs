@@ -129,6 +129,8 @@ pub struct Rounds {
     pub(super) policy: Policy,
     pub(super) progress: Progress,
     pub(super) machines: Vec<Machine>,
+    /// Machines that have shown something of their power, ascending.
+    pub(super) known: Vec<u32>,
     /// By task: seconds that it was expected to take when it started.
     pub(super) expected: Vec<f64>,
     /// By task: when it is judged if it still runs then.
@@ -174,6 +176,7 @@ impl Rounds {
             ends_after: vec![0.0; n_tasks],
             n_stops: vec![0; n_tasks],
             machines: machines.collect(),
+            known: Vec::new(),
             setting,
             policy,
             progress,

@@ -55,6 +55,7 @@ impl Rounds {
             let weight = self.weight(|machine| &machine.shown);
             let shown = &mut self.machines[host as usize].shown;
             shown.overdue(nominal, elapsed, weight);
+            self.has_shown(host);
             let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
@@ -127,11 +128,11 @@ impl Rounds {
                 self.progress.factor[host as usize] = shown.factor(1.0, weight);
             }
             Learning::Pooled { .. } | Learning::Fitted { .. } => {
-                let has_cpu = self.machines.iter().any(|machine| machine.speed.is_known());
-                self.progress.factor = match has_cpu {
-                    false => self.believed(|machine| &machine.shown),
-                    true => self.believed_of_both(),
-                };
+                let has_cpu = self.evidence(|machine| &machine.speed).any(Shown::is_known);
+                match has_cpu {
+                    false => self.believe(),
+                    true => self.progress.factor = self.believed_of_both(),
+                }
             }
             Learning::Forecast { margin, .. } => {
                 self.progress.factor = self.forecasts(margin);
@@ -149,7 +150,9 @@ impl Rounds {
 
     /// Takes in the times of a task that has ended on its machine.
     pub(super) fn learn(&mut self, task: u32, nominal: f64, real: f64) {
-        let machine = &mut self.machines[self.progress.host[task as usize] as usize];
+        let host = self.progress.host[task as usize];
+        self.has_shown(host);
+        let machine = &mut self.machines[host as usize];
         machine.shown.ended(nominal, real);
         if let Some((of, cpu)) = self.cpu.take()
             && of == task
@@ -166,18 +169,45 @@ impl Rounds {
         }
     }
 
+    /// A machine has shown something.
+    fn has_shown(&mut self, host: u32) {
+        if let Err(place) = self.known.binary_search(&host) {
+            self.known.insert(place, host);
+        }
+    }
+
+    /// The evidence of a kind of all machines that have shown something, ascending; the others have none.
+    fn evidence<'a>(
+        &'a self,
+        of: impl Fn(&'a Machine) -> &'a Shown,
+    ) -> impl Iterator<Item = &'a Shown> {
+        let known = self.known.iter();
+        known.map(move |&host| of(&self.machines[host as usize]))
+    }
+
     /// By machine: the factor that is believed by evidence of a kind.
-    fn believed(&self, of: impl Fn(&Machine) -> &Shown) -> Vec<f64> {
-        let weight = self.weight(&of);
-        let mean = mean_factor(self.machines.iter().map(&of), weight);
+    fn believed(&self, of: impl Fn(&Machine) -> &Shown + Copy) -> Vec<f64> {
+        let mut factors = Vec::new();
+        self.believed_in(of, &mut factors);
+        factors
+    }
+
+    /// Believes what all times of tasks have shown.
+    fn believe(&mut self) {
+        let mut factors = std::mem::take(&mut self.progress.factor);
+        self.believed_in(|machine| &machine.shown, &mut factors);
+        self.progress.factor = factors;
+    }
+
+    fn believed_in(&self, of: impl Fn(&Machine) -> &Shown + Copy, factors: &mut Vec<f64>) {
+        let weight = self.weight(of);
+        let mean = mean_factor(self.evidence(of), weight);
         // Most machines of a small process have shown nothing, and are believed to be alike.
-        let nothing = Shown::default();
-        let of_nothing = nothing.factor(mean, weight);
-        let factor = |machine: &Machine| match of(machine) {
-            shown if *shown == nothing => of_nothing,
-            shown => shown.factor(mean, weight),
-        };
-        self.machines.iter().map(factor).collect()
+        factors.clear();
+        factors.resize(self.machines.len(), Shown::default().factor(mean, weight));
+        for (&host, shown) in self.known.iter().zip(self.evidence(of)) {
+            factors[host as usize] = shown.factor(mean, weight);
+        }
     }
 
     /// By machine: the factor of its own power times that of its tasks' share of it.
@@ -194,7 +224,7 @@ impl Rounds {
     /// By machine: the factor that its forecast gives, as far as it is known.
     fn forecasts(&self, margin: Margin) -> Vec<f64> {
         let weight = self.weight(|machine| &machine.shown);
-        let mean = mean_factor(self.machines.iter().map(|machine| &machine.shown), weight);
+        let mean = mean_factor(self.evidence(|machine| &machine.shown), weight);
         let believed_before = weight / self.setting.mean_weight;
         let factor = |machine: &Machine| {
             let slowness = machine
@@ -222,12 +252,12 @@ impl Rounds {
     }
 
     /// The seconds of nominal performance that a machine is given in advance beside evidence of a kind.
-    fn weight(&self, of: impl Fn(&Machine) -> &Shown) -> f64 {
+    fn weight(&self, of: impl Fn(&Machine) -> &Shown + Copy) -> f64 {
         let mean_weights = match self.policy.learning {
             Learning::LastRound => 0.0,
             Learning::Damped { mean_weights } | Learning::Pooled { mean_weights } => mean_weights,
             Learning::Fitted { mean_weights } | Learning::Forecast { mean_weights, .. } => {
-                mean_weights * variances_ratio(self.machines.iter().map(of))
+                mean_weights * variances_ratio(self.evidence(of))
             }
         };
         mean_weights * self.setting.mean_weight

@@ -14,6 +14,8 @@ pub(super) struct Machines<'a> {
     hosts: Vec<HostState>,
     /// By machine: the time of the first thing to happen there, infinity if nothing does; nothing is sooner than now.
     first: Vec<f64>,
+    /// Machines of which the next start has to be found again, if that was not done since.
+    stale: Vec<u32>,
     /// By task: predecessors that have not ended.
     waits_for: Vec<u32>,
     /// By task: when it started and ended; infinite as long as that is not known.
@@ -77,6 +79,7 @@ impl<'a> Machines<'a> {
             conditions,
             hosts: hosts.collect(),
             first: Vec::new(),
+            stale: Vec::new(),
             waits_for: waits_for.collect(),
             ran: vec![nowhere; dag.n_tasks()],
             n_ended: 0,
@@ -94,7 +97,7 @@ impl<'a> Machines<'a> {
 
     /// The next thing to happen and its time; none if nothing does.
     pub(super) fn next(&mut self, progress: &Progress) -> Option<(f64, Next)> {
-        for host in 0..self.hosts.len() as u32 {
+        while let Some(host) = self.stale.pop() {
             if self.hosts[host as usize].is_stale {
                 self.find_start(host, progress);
             }
@@ -110,12 +113,10 @@ impl<'a> Machines<'a> {
             let host = progress.host[task as usize];
             offer(time, Next::Start { host, task });
         }
-        let first = self.first.iter().copied().fold(f64::INFINITY, f64::min);
+        let first = self.first.iter().copied().fold(f64::INFINITY, sooner);
         let until = first.max(progress.now);
-        for (host, state) in (0u32..).zip(&self.hosts) {
-            if self.first[host as usize] > until {
-                continue;
-            }
+        for (host, _) in (0u32..).zip(&self.first).filter(|one| *one.1 <= until) {
+            let state = &self.hosts[host as usize];
             if let Some((time, task)) = state.next_start {
                 offer(time.max(progress.now), Next::Start { host, task });
             }
@@ -137,8 +138,8 @@ impl<'a> Machines<'a> {
     /// Queues tasks.
     pub(super) fn take(&mut self, host: u32, tasks: &[u32]) {
         let setting = self.setting;
+        self.changes(host);
         let state = &mut self.hosts[host as usize];
-        state.is_stale = true;
         for &task in tasks {
             let later = |&other: &u32| setting.rank(other) > setting.rank(task);
             let place = state.queue.partition_point(later);
@@ -148,14 +149,14 @@ impl<'a> Machines<'a> {
 
     /// Takes a task out of the queue of its machine.
     pub(super) fn give_back(&mut self, host: u32, task: u32) {
+        self.changes(host);
         let state = &mut self.hosts[host as usize];
-        state.is_stale = true;
         state.queue.retain(|&other| other != task);
     }
 
     /// All times may be others, because tasks or controllers have moved.
     pub(super) fn moved(&mut self, progress: &Progress) {
-        self.hosts.iter_mut().for_each(|host| host.is_stale = true);
+        (0..self.hosts.len() as u32).for_each(|host| self.changes(host));
         let mut gates = std::mem::take(&mut self.gates);
         for (time, task) in &mut gates {
             *time = self.arrival(*task, progress).max(progress.now);
@@ -190,15 +191,15 @@ impl<'a> Machines<'a> {
             Powers::Steps(steps) => steps[host as usize].end(now, nominal),
         };
         state.running.push((finish, task));
-        state.is_stale = true;
+        self.changes(host);
     }
 
     /// Ends a task that runs.
     pub(super) fn finish(&mut self, host: u32, task: u32, now: f64, progress: &Progress) {
         let problem = self.setting.problem();
+        self.changes(host);
         let state = &mut self.hosts[host as usize];
         state.running.retain(|&(_, other)| other != task);
-        state.is_stale = true;
         for slot in slots(problem, progress, task) {
             state.busy[slot as usize] = false;
         }
@@ -212,9 +213,9 @@ impl<'a> Machines<'a> {
 
     /// Stops a task that runs, which waits again and has done nothing.
     pub(super) fn stop(&mut self, host: u32, task: u32, progress: &Progress) {
+        self.changes(host);
         let state = &mut self.hosts[host as usize];
         state.running.retain(|&(_, other)| other != task);
-        state.is_stale = true;
         for slot in slots(self.setting.problem(), progress, task) {
             state.busy[slot as usize] = false;
         }
@@ -321,6 +322,14 @@ impl<'a> Machines<'a> {
         running.any(|&(_, other)| other == task)
     }
 
+    /// The next start on a machine has to be found again.
+    fn changes(&mut self, host: u32) {
+        let state = &mut self.hosts[host as usize];
+        if !std::mem::replace(&mut state.is_stale, true) {
+            self.stale.push(host);
+        }
+    }
+
     fn find_start(&mut self, host: u32, progress: &Progress) {
         let mut taken = std::mem::take(&mut self.taken);
         let state = &self.hosts[host as usize];
@@ -365,7 +374,7 @@ impl<'a> Machines<'a> {
                     self.gates.push((self.arrival(succ, progress), succ));
                 } else {
                     let host = progress.host[succ as usize];
-                    self.hosts[host as usize].is_stale = true;
+                    self.changes(host);
                 }
             }
         }
@@ -397,6 +406,11 @@ impl HostState {
         let ends = self.running.iter().map(|&(time, _)| time);
         ends.chain(start).fold(self.gone_at, f64::min)
     }
+}
+
+#[inline]
+fn sooner(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
 }
 
 /// The slots of its machine that a task holds.
