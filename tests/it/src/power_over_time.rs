@@ -91,3 +91,38 @@ fn a_machine_that_stops_for_ever_is_warned_of_and_its_works_are_not_remembered()
     let history = sandbox.json(&["history", "--json"]);
     assert!(history.to_string().contains("short"), "{history}");
 }
+
+#[test]
+fn a_run_whose_machine_has_stopped_for_ever_is_given_up_with_the_reason_and_can_be_resumed() {
+    let sandbox = Sandbox::new();
+    let machines = sandbox.file(
+        "machines.yaml",
+        "machines: [{name: dies, power: [{from: 0s, is: 1}, {from: 1s, is: 0}]}]",
+    );
+    let go = sandbox.path("go");
+    let definition = sandbox.file(
+        "stuck.yaml",
+        format!(
+            "xavantes: 1\nname: stuck\nbody:\n  sequence:\n    - {{ activity: one, run: {{ shell: \"until [ -e {} ]; do :; done\" }} }}\n    - {{ activity: two, run: [\"true\"] }}\n",
+            go.display()
+        ),
+    );
+    let state = sandbox.path("state").display().to_string();
+    let run = [
+        "run",
+        &definition,
+        "--machines",
+        &machines,
+        "--state",
+        &state,
+    ];
+    sandbox
+        .xav(&run)
+        .expect(1)
+        .says("stuck can never end: one runs on dies, which stands still for ever after 1.0s; 1 activity waits for that")
+        .says("what was recorded is safe: mend the cause, then xav resume");
+    fs::write(go, "").unwrap();
+    sandbox
+        .xav(&["resume", "--state", &state, "--quiet"])
+        .expect(0);
+}

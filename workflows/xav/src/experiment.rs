@@ -33,6 +33,8 @@ and numbers beside those found; and charts (SVG). docs/experiments.md tells what
 
 /// The measured loads below the directory that XAVANTES_DATA names.
 const TRACES: &str = "traces/planetlab-20110303.csv";
+/// The least repetitions of which intervals are known, which claims are judged by.
+const CHECKED_LEAST: u32 = 2;
 /// The most threads: more than machines have processors only take turns.
 const THREADS_MAX: i64 = 1_024;
 
@@ -78,6 +80,11 @@ pub(crate) fn experiment(arguments: &Arguments) -> Outcome {
     // What is wrong in the command line is told before anything is written.
     let designs = studies.iter().map(|&study| design(arguments, study));
     let designs = designs.collect::<Result<Vec<_>, _>>()?;
+    if arguments.check && arguments.repetitions < CHECKED_LEAST {
+        return Err(Failure::refused(format!(
+            "--check needs at least {CHECKED_LEAST} repetitions: one tells nothing of how much results vary"
+        )));
+    }
     let traces = traces(arguments)?;
     let needs = |study: Study| study.needs_traces() && traces.is_empty();
     if let [one] = studies[..]

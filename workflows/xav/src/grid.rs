@@ -22,6 +22,7 @@ use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
 use crate::sources;
+use crate::standstill::Standstills;
 use crate::state::{Held, StateDirectory};
 use crate::text;
 use crate::watch::Host;
@@ -40,6 +41,7 @@ pub(crate) struct Grid {
     /// At least one; all have one blob store.
     activities: Vec<activity_daemon::Handle>,
     breakdown: Breakdown,
+    standstills: Standstills,
     n_slots: u32,
     /// The lock on the directory; released when the managers have ended.
     held: Held,
@@ -211,6 +213,7 @@ impl Grid {
             process,
             activities,
             breakdown,
+            standstills: Standstills::of(&machines),
             n_slots,
             held,
         })
@@ -326,6 +329,10 @@ impl Host for Grid {
 
     fn breakdown(&self) -> Option<Failure> {
         self.breakdown.told().map(Failure::new)
+    }
+
+    fn standstills(&self) -> Option<&Standstills> {
+        Some(&self.standstills)
     }
 }
 

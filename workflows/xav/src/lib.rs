@@ -57,6 +57,7 @@ mod screen;
 mod self_check;
 mod source_file;
 mod sources;
+mod standstill;
 mod state;
 mod submit;
 mod summary_file;

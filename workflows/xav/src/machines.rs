@@ -106,7 +106,7 @@ pub(crate) fn read(path: &Path, as_json: bool) -> Result<PlatformFile, Failure> 
             let last = machine.power.steps().last().map_or(0.0, |step| step.from);
             let last = Span::from_seconds_up(last);
             screen::warn(&format!(
-                "{name} stands still for ever after {last}: commands that run on it then do not end"
+                "{name} stands still for ever after {last}: commands that run on it then do not end, and a run in which nothing else goes on is given up"
             ));
         }
     }

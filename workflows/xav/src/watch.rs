@@ -14,6 +14,7 @@ use crate::failure::{Failure, Outcome, status};
 use crate::home::{self, Located};
 use crate::location::Location;
 use crate::progress::Display;
+use crate::standstill::{Seen, Standstills};
 use crate::state::User;
 use crate::{fault, follow, json, render, screen, text};
 
@@ -27,6 +28,11 @@ pub(crate) trait Host {
 
     /// Why it cannot go on; none while it can.
     fn breakdown(&self) -> Option<Failure> {
+        None
+    }
+
+    /// The machines that stand still for ever, where this program passes for some; none if it does not.
+    fn standstills(&self) -> Option<&Standstills> {
         None
     }
 }
@@ -93,12 +99,23 @@ impl Watched<'_> {
         let mut watch = self.begin(client)?;
         let mut told_faults = false;
         let mut is_lost = false;
+        let mut seen = Seen::default();
         while !watch.has_ended() {
             if let Some(signal) = signals.next_now() {
                 return Ok((End::Signal(signal), told_faults));
             }
             if let Some(breakdown) = self.host.breakdown() {
                 return Err(breakdown);
+            }
+            if let Some(standstills) = self.host.standstills()
+                && standstills.asks_for_a_look(&seen, shell::clock::mono())
+            {
+                let of = (&self.status(client)?, &self.grown(client)?);
+                watch = self.begin(client)?;
+                let now = (shell::clock::mono(), shell::clock::wall());
+                if let Some(verdict) = standstills.verdict(of, &mut seen, now) {
+                    return Err(verdict);
+                }
             }
             let now = shell::clock::wall();
             match watch.next_within(LOOK) {

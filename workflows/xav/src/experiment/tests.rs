@@ -122,6 +122,11 @@ fn wrong_names_and_numbers_are_refused_before_anything_is_written() {
             .message
             .contains("0 repetitions")
     );
+    wrong.repetitions = 1;
+    assert_eq!(
+        experiment(&wrong).unwrap_err().to_string(),
+        "--check needs at least 2 repetitions: one tells nothing of how much results vary"
+    );
     wrong = arguments("static", &to);
     wrong.groups = Some("0".to_owned());
     assert!(experiment(&wrong).unwrap_err().message.contains("0 groups"));
