@@ -225,8 +225,17 @@ impl Reader<'_, '_> {
             };
             *part = self.tree.number(at).and_then(Part::of);
             if part.is_none() {
-                let error = self.expected(at, Part::WANTED);
-                self.add(error);
+                let wanted = Part::WANTED;
+                match self.tree.number(at).and_then(|_| self.tree.text(at)) {
+                    Some(number) => {
+                        let message = format!("{} where {wanted} is expected", shorten(number));
+                        self.error(at, message);
+                    }
+                    None => {
+                        let error = self.expected(at, wanted);
+                        self.add(error);
+                    }
+                }
             }
         }
         if let Some(unused) = policy.and_then(|policy| tuning.unused_by(policy)) {
@@ -243,7 +252,12 @@ impl Reader<'_, '_> {
         let found = find(text);
         if found.is_none() {
             let message = format!("`{}` where {wanted} is expected", shorten(text));
-            self.error(at, message);
+            // What is wanted names the words.
+            let words = wanted.split('`').skip(1).step_by(2);
+            match self.meant(text, words.filter(|word| !word.contains(':'))) {
+                Some(meant) => self.hint(at, message, meant),
+                None => self.error(at, message),
+            }
         }
         found
     }

@@ -132,10 +132,10 @@ body: { activity: a, run: [a] }
         "11:9: a path that leaves the directory: `../up` (paths lie in the activity's own directory)",
         "11:16: an absolute path: `/root` (paths lie in the activity's own directory)",
         "11:26: `a` is listed twice",
-        "12:7: `controlers` where `direct` or `controllers` is expected",
+        "12:7: `controlers` where `direct` or `controllers` is expected (did you mean `controllers`?)",
         "13:21: text where `true` or `false` is expected",
         "14:11: `carry on` where `finish`, `stop` or `continue` is expected",
-        "15:9: `statik` where `xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000 is expected",
+        "15:9: `statik` where `xavantes`, `static`, `adaptive` or `rounds:T` with T from 1 to 1000 is expected (did you mean `static`?)",
     ];
     assert_eq!(lines(&refused(text)), expected);
 }
@@ -596,11 +596,11 @@ fn parameters_are_numbers_of_the_rule_that_has_them() {
         ),
         (
             "policy: adaptive\nreward: -0.1\n",
-            format!("4:9: a number where {wanted}"),
+            format!("4:9: -0.1 where {wanted}"),
         ),
         (
             "policy: adaptive\nthreshold: 0.0001\n",
-            format!("4:12: a number where {wanted}"),
+            format!("4:12: 0.0001 where {wanted}"),
         ),
         (
             "policy: adaptive\nthreshold: 10%\n",

@@ -151,11 +151,11 @@ pub(crate) struct Adapting {
     pub(crate) policy: Option<Policy>,
     /// The part of its expected time by which a round of `rounds:T` or `adaptive` may be late before what has not
     /// started on its machine moves, in place of `threshold` in the definition; 0.1 by default
-    #[arg(long, value_name = "NUMBER", value_parser = part)]
+    #[arg(long, value_name = "NUMBER", value_parser = part, allow_negative_numbers = true)]
     threshold: Option<Part>,
     /// The part by which a round of `adaptive` is longer than the one before that was not late, in place of `reward` in
     /// the definition; 0.05 by default
-    #[arg(long, value_name = "NUMBER", value_parser = part)]
+    #[arg(long, value_name = "NUMBER", value_parser = part, allow_negative_numbers = true)]
     reward: Option<Part>,
 }
 
