@@ -475,6 +475,13 @@ fn a_fault_of_an_expression_while_it_runs_ends_the_process() {
     assert_eq!(bench.started, ["a", "b", "c"]);
     assert_eq!(status.summary.phase, Phase::Faulted);
     assert_eq!(status.faults[0].name, FaultName::Expression);
+    // Its command was never started; it failed all the same.
+    assert_eq!(
+        status.activities[3].phase,
+        wire::client::ActivityPhase::Faulted
+    );
+    assert_eq!(status.summary.totals.faulted, 1);
+    assert!(status.activities[3].attempts.is_empty());
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn the_name_of_a_process_means_its_newest_run() {
         .says("did you mean one-line?");
     // Whoever failed is shown alone.
     let failed = sandbox.xav(&["status", "other", "--failed"]).expect(0);
-    failed.shows("say").shows("1 activity that are faulted");
+    failed.shows("say").shows("1 activity that is faulted");
     let failed = sandbox.xav(&["status", "one-line", "--failed"]).expect(0);
     assert!(!failed.stdout.contains("say"), "{failed:?}");
     let listed = sandbox.json(&["list", "--json", "--after", "other"]);

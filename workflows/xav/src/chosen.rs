@@ -95,12 +95,13 @@ impl Choice<'_> {
         Ok(chosen)
     }
 
-    /// The choice in words: `of align that are faulted`.
-    pub(crate) fn words(&self) -> String {
+    /// The choice of so many in words: `of align that are faulted`.
+    pub(crate) fn words(&self, n_chosen: usize) -> String {
         let of = self
             .of
             .map(|name| format!(" of {}", text::one_line(name, 60)));
-        let only = self.only.map(|only| format!(" that are {}", only.word()));
+        let are = if n_chosen == 1 { "is" } else { "are" };
+        let only = self.only.map(|only| format!(" that {are} {}", only.word()));
         of.unwrap_or_default() + &only.unwrap_or_default()
     }
 }

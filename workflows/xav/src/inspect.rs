@@ -192,7 +192,7 @@ impl Status {
         n_all: usize,
     ) -> String {
         let all = text::count(n_all as u64, "activity", "activities");
-        let of = choice.words();
+        let of = choice.words(n_all);
         match page {
             Some(page) if page.n_pages > 1 => {
                 let (number, n_pages) = (page.number, page.n_pages);

@@ -355,8 +355,13 @@ impl Process {
             _ => return,
         }
         self.state.phase = phase;
+        // The command of an activity whose turn it was may never have been started.
+        let at_fault = fault.and_then(|fault| fault.activity);
         for &activity in self.definition.clone().activities() {
             match self.activity(activity).phase {
+                ActivityPhase::Ready if at_fault == Some(activity) => {
+                    self.set_phase(activity, ActivityPhase::Faulted);
+                }
                 ActivityPhase::Waiting | ActivityPhase::Ready => {
                     self.set_phase(activity, ActivityPhase::Skipped);
                 }
