@@ -313,3 +313,18 @@ body:
     // Work directories that were left are in nobody's way.
     sandbox.xav(&["rerun"]).expect(0).shows("word: done");
 }
+
+#[test]
+fn a_heading_of_logs_has_a_line_of_its_own() {
+    let sandbox = Sandbox::new();
+    let definition = sandbox.file(
+        "open.yaml",
+        "xavantes: 1\nname: open\nbody:\n  sequence:\n    - { activity: one, run: [printf, within] }\n    \
+         - { activity: two, run: [echo, whole] }\n",
+    );
+    sandbox.xav(&["run", &definition]).expect(0);
+    sandbox
+        .xav(&["logs"])
+        .expect(0)
+        .shows("==> one, stdout <==\nwithin\n==> two, stdout <==\nwhole\n");
+}

@@ -137,7 +137,7 @@ pub(crate) fn logs(arguments: &Logs) -> Outcome {
             }
             has_said = true;
             if !is_bare {
-                screen::out(&one.head(stream))?;
+                screen::heading(&one.head(stream))?;
             }
             one.print(&mut source, stream, 0)?;
         }

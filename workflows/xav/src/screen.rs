@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -20,6 +21,9 @@ pub(crate) const STYLES: [&str; 6] = [RED, YELLOW, GREEN, BOLD, FAINT, PLAIN];
 
 /// Bytes of what a command wrote that are shown at once.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// True if what a command wrote to standard output ended within a line.
+static IS_WITHIN_LINE: AtomicBool = AtomicBool::new(false);
 
 /// A bold word.
 pub(crate) fn bold(text: &str) -> String {
@@ -54,16 +58,42 @@ pub(crate) fn out(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes a heading to standard output, on a line of its own.
+pub(crate) fn heading(text: &str) -> io::Result<()> {
+    match IS_WITHIN_LINE.swap(false, Ordering::Relaxed) {
+        true => out(&format!("\n{text}")),
+        false => out(text),
+    }
+}
+
 /// Writes what commands wrote to standard output: as it is, but to a terminal.
 pub(crate) fn out_bytes(from: &mut dyn io::Read) -> io::Result<u64> {
     let mut out = io::stdout().lock();
+    let mut from = Ending { from, last: None };
     let n_bytes = if out.is_terminal() {
-        show_bytes(from, &mut out)?
+        show_bytes(&mut from, &mut out)?
     } else {
-        io::copy(from, &mut out)?
+        io::copy(&mut from, &mut out)?
     };
     out.flush()?;
+    if let Some(last) = from.last {
+        IS_WITHIN_LINE.store(last != b'\n', Ordering::Relaxed);
+    }
     Ok(n_bytes)
+}
+
+/// A reader that knows the last byte that was read.
+struct Ending<'a> {
+    from: &'a mut dyn io::Read,
+    last: Option<u8>,
+}
+
+impl io::Read for Ending<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.from.read(buffer)?;
+        self.last = buffer[..n_read].last().copied().or(self.last);
+        Ok(n_read)
+    }
 }
 
 fn show_bytes(from: &mut dyn io::Read, out: &mut dyn Write) -> io::Result<u64> {

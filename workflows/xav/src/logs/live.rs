@@ -114,7 +114,7 @@ impl Follow<'_> {
                 let is_same = printed.last == Some((id, stream));
                 let is_first_of_one = printed.last.is_none() && self.activity.is_some();
                 if !is_same && !is_first_of_one {
-                    screen::out(&one.head(stream))?;
+                    screen::heading(&one.head(stream))?;
                 }
                 one.print(source, stream, n_printed)?;
                 printed.bytes.insert(of, n_bytes);
