@@ -405,12 +405,15 @@ pub struct Totals {
     /// Faulted.
     #[n(4)]
     pub faulted: u32,
-    /// Will not run, because of their links or the end of the process.
+    /// Will not run, because of their links or the end of the process, and those that were stopped.
     #[n(5)]
     pub skipped: u32,
     /// Completed activities that did not run because they reused a recorded outcome.
     #[cbor(n(6), default)]
     pub reused: u32,
+    /// Those of the skipped that had been started, and were stopped.
+    #[cbor(n(7), default)]
+    pub stopped: u32,
 }
 
 impl Totals {
@@ -425,8 +428,15 @@ impl Totals {
             skipped,
             // They are among the completed.
             reused: _,
+            // They are among the skipped.
+            stopped: _,
         } = self;
         waiting + ready + running + completed + faulted + skipped
+    }
+
+    /// Those that will not run and did not.
+    pub fn not_run(&self) -> u32 {
+        self.skipped.saturating_sub(self.stopped)
     }
 }
 

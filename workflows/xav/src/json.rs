@@ -90,6 +90,7 @@ pub(crate) fn totals(totals: &Totals) -> Json {
         "completed": totals.completed,
         "faulted": totals.faulted,
         "skipped": totals.skipped,
+        "stopped": totals.stopped,
         "reused": totals.reused,
     })
 }

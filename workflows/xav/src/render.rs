@@ -125,7 +125,8 @@ fn totals_with(totals: &Totals, running: &str) -> String {
         (totals.running, running),
         (totals.completed, "completed"),
         (totals.faulted, "faulted"),
-        (totals.skipped, "not run"),
+        (totals.stopped, "stopped"),
+        (totals.not_run(), "not run"),
         (totals.ready, "ready"),
         (totals.waiting, "waiting"),
     ];

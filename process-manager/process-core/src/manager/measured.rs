@@ -52,6 +52,7 @@ impl Measured {
             (&mut all.faulted, one.faulted),
             (&mut all.skipped, one.skipped),
             (&mut all.reused, one.reused),
+            (&mut all.stopped, one.stopped),
         ] {
             *all = all.saturating_add(one);
         }

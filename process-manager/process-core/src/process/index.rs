@@ -167,8 +167,11 @@ impl Process {
             self.index.end((activity, number));
             self.index.abandoned.remove(&activity);
         }
-        *count(&mut self.index.totals, before) -= 1;
-        *count(&mut self.index.totals, phase) += 1;
+        let totals = &mut self.index.totals;
+        *count(totals, before) -= 1;
+        *count(totals, phase) += 1;
+        totals.stopped -= u32::from(before == ActivityPhase::Stopped);
+        totals.stopped += u32::from(phase == ActivityPhase::Stopped);
         if phase == ActivityPhase::Ready {
             self.queue(activity);
             self.note_fresh(activity);
@@ -280,6 +283,7 @@ impl Process {
             let (phase, number, resource) = (state.phase, state.number, state.resource);
             self.note_details(activity);
             *count(&mut self.index.totals, phase) += 1;
+            self.index.totals.stopped += u32::from(phase == ActivityPhase::Stopped);
             match phase {
                 ActivityPhase::Ready => {
                     self.queue(activity);

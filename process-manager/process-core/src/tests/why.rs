@@ -220,6 +220,8 @@ fn a_backoff_a_fault_and_what_comes_after_it() {
     let fault = reasons(&mut bench, 3);
     assert!(matches!(&fault[..], [Reason::Fault(fault), _] if fault.exit_code == Some(3)));
     assert_eq!(fault[1], tries(2, &["exit-code"; 2]));
+    let totals = bench.status().summary.totals;
+    assert_eq!((totals.stopped, totals.not_run()), (1, 1), "{totals:?}");
     let ended = [Reason::Ended(Phase::Faulted)];
     assert_eq!(reasons(&mut bench, 4), ended);
     assert_eq!(reasons(&mut bench, 5), ended);

@@ -105,6 +105,10 @@ fn the_ending_of_a_run_is_one_line() {
         ..Totals::default()
     };
     cancelled.planned = None;
+    let mut stopped = cancelled.clone();
+    stopped.summary.totals.skipped = 3;
+    stopped.summary.totals.stopped = 2;
+    assert!(plain(&ending(&stopped, Some(1))).contains("1 completed, 2 stopped, 1 not run"));
     assert_eq!(
         plain(&ending(&cancelled, Some(1))),
         "primes cancelled in 1.2s, 2 activities: 1 completed, 1 not run, CPU 2.1s, 1 slot of host\n"

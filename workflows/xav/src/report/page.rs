@@ -222,7 +222,8 @@ fn counted(totals: &Totals) -> (String, String) {
         (totals.completed, "completed"),
         (totals.running, "running"),
         (totals.faulted, "faulted"),
-        (totals.skipped, "not run"),
+        (totals.stopped, "stopped"),
+        (totals.not_run(), "not run"),
         (totals.ready, "ready"),
         (totals.waiting, "waiting"),
     ];
