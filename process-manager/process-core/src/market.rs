@@ -149,6 +149,8 @@ struct Demand {
     /// True if its last plan failed because a fitting machine can only be in a group that does not
     /// answer.
     wants_absent: bool,
+    /// True if it needs more slots than its owner may ever hold, so that no slots that become free help it.
+    is_beyond_limit: bool,
     /// The number of offers when it was last tried in vain to plan it, or the rest of it again.
     tried: Option<u64>,
     /// Since when it fits nowhere with the slots that it holds, or the rest of it does.
@@ -291,7 +293,7 @@ impl Market {
         };
         let told = (offer.epoch, offer.n_revoked);
         self.slots.offer(group, &offer);
-        self.owners.offer(group, &offer);
+        let has_other_limits = self.owners.offer(group, &offer);
         self.growth.offer(group, &offer, step.now.mono);
         self.rules.tell(group, offer.policy, offer.tuning);
         let before = link.offer.replace(offer);
@@ -308,7 +310,7 @@ impl Market {
         } else if !is_alike {
             self.end_misfits(step);
         }
-        self.retry(!is_alike);
+        self.retry(!is_alike || has_other_limits);
         let next = step.now.mono + limits::SILENCE;
         step.timers.set(Timer::AttachGroup(group), next);
         step.marks.want_plans();
@@ -481,14 +483,14 @@ impl Market {
     }
 
     /// Processes that were tried in vain are tried again, since slots may be free that were not; where
-    /// other machines are there than before, also those that wait for an absent group.
+    /// other machines are there than before, or other limits, also those that were set aside.
     fn retry(&mut self, has_others: bool) {
         self.n_offers += 1;
         self.owners.retry();
         self.queue.rank(self.owners.standings());
         self.queue.retry();
         if has_others {
-            self.queue.retry_absent();
+            self.queue.retry_aside();
         }
     }
 

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activity, GroupId, ResourceId};
+use model::{Activity, ActivityId, GroupId, ProcessId, ResourceId};
 use schedule::Refusal;
 use wire::client::GroupShares;
 use wire::group::{Offered, owner_name};
@@ -120,12 +120,54 @@ impl Market {
         self.owners.shares(owner_name(owner))
     }
 
+    /// The limit of its owner that an activity of a process needs more slots than, wherever it may run, in words;
+    /// none where each may run within it, or fits no machine at all.
+    pub(super) fn beyond_limit(&self, known: &Process) -> Option<String> {
+        let owner = owner_name(known.owner.as_deref());
+        if !self.owners.is_limited(owner) {
+            return None;
+        }
+        let mut needs = needs(known).into_iter();
+        let (activity, slots_max) = needs.find_map(|activity| {
+            let slots_max = self.limit_below(known, owner, activity)?;
+            Some((activity, slots_max))
+        })?;
+        let definition = known.definition();
+        let declared = |id: &ActivityId| definition.activity_as_written(*id);
+        let is_it = |id: &&ActivityId| declared(id).is_some_and(|one| std::ptr::eq(one, activity));
+        let id = definition.activities().iter().find(is_it)?;
+        Some(format!(
+            "more slots than {owner} may hold: activity {} needs {} at once, and the limit is {slots_max} \
+             (`user-slots` or `user-slots-max` in gm.toml)",
+            definition.name_of(id.node()),
+            activity.cores
+        ))
+    }
+
+    /// The greatest limit in the groups whose machines fit an activity, where it needs more than that.
+    fn limit_below(&self, known: &Process, owner: &str, activity: &Activity) -> Option<u32> {
+        let fitting = self.offered().filter(|(_, one)| fits(one, activity));
+        let limits = fitting.map(|(group, one)| {
+            let limit = self.owners.limit(group, owner)?;
+            let has_enough = known.granted(one.resource) >= activity.cores;
+            let is_beyond = activity.cores > limit.slots_max && !has_enough;
+            is_beyond.then_some(limit.slots_max)
+        });
+        let limits: Option<Vec<u32>> = limits.collect();
+        limits?.into_iter().max()
+    }
+
     /// The thing that a process waits for, in words.
-    pub(crate) fn waiting_for(&self, id: model::ProcessId) -> Option<String> {
+    pub(crate) fn waiting_for(&self, id: ProcessId) -> Option<String> {
         let demand = self.demands.get(&id)?;
         let is_first = matches!(demand.stage, Stage::Wanting) && !demand.has_plan;
-        let limit = demand.at_limit(self).filter(|_| is_first);
-        limit.or_else(|| demand.waiting_for.clone())
+        if !is_first || demand.is_beyond_limit {
+            return demand.waiting_for.clone();
+        }
+        let limit = demand.at_limit(self);
+        limit
+            .or_else(|| demand.behind_own(self, id))
+            .or_else(|| demand.waiting_for.clone())
     }
 }
 
@@ -138,6 +180,19 @@ impl Demand {
             "slots within the limit of {owner}, who holds {} of {}",
             limit.held, limit.slots_max
         ))
+    }
+
+    /// The process of the same owner that keeps this one waiting, since the limit leaves it too few slots.
+    fn behind_own(&self, market: &Market, id: ProcessId) -> Option<String> {
+        let owner = owner_name(self.class.owner.as_deref());
+        let first = market.queue.first_of(&self.class.owner)?;
+        let is_behind = first != id && market.owners.is_in_vain(owner);
+        is_behind.then(|| {
+            format!(
+                "process {first}, which is before it and for which the limit of {owner} leaves too few slots \
+                 (`user-slots` or `user-slots-max` in gm.toml)"
+            )
+        })
     }
 }
 

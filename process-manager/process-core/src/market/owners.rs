@@ -82,6 +82,14 @@ impl InGroup {
         slots_max.map(|slots_max| Limit { slots_max, held })
     }
 
+    /// The limit of an owner of whom nothing is told, and those of the others that have another one.
+    fn limits(&self) -> (Option<u32>, Vec<(String, Option<u32>)>) {
+        let told = self.told.iter();
+        let others = told.filter(|(_, one)| one.slots_max != self.slots_max);
+        let others = others.map(|(name, one)| (name.clone(), one.slots_max));
+        (self.slots_max, others.collect())
+    }
+
     /// What an owner has used for its share.
     fn usage(&self, name: &str) -> u64 {
         if !self.is_fair {
@@ -94,10 +102,12 @@ impl InGroup {
 }
 
 impl Owners {
-    /// A group says which machines it has, and how owners share it.
-    pub(super) fn offer(&mut self, group: GroupId, offer: &Offer) {
+    /// A group says which machines it has, and how owners share it. Returns true if its limits are others than
+    /// before.
+    pub(super) fn offer(&mut self, group: GroupId, offer: &Offer) -> bool {
         let at = self.groups.entry(group).or_default();
         let told = offer.owners.as_ref();
+        let before = at.limits();
         let offered = offer.resources.iter().map(|one| one.resource);
         at.offered.clear();
         // Without limits nobody asks.
@@ -107,6 +117,7 @@ impl Owners {
         at.slots_max = told.and_then(|told| told.slots_max);
         let owners = told.into_iter().flat_map(|told| &told.owners);
         at.told = owners.map(|one| (one.name.clone(), one.clone())).collect();
+        before != at.limits()
     }
 
     /// A group says nothing any more.
@@ -160,6 +171,16 @@ impl Owners {
     /// The limit of an owner in a group; none if it has none there.
     pub(super) fn limit(&self, group: GroupId, name: &str) -> Option<Limit> {
         self.groups.get(&group)?.limit(name)
+    }
+
+    /// Returns true if an owner has a limit in any group.
+    pub(super) fn is_limited(&self, name: &str) -> bool {
+        self.connected().any(|(_, at)| at.limit(name).is_some())
+    }
+
+    /// Returns true if no process of an owner got a machine within its limit since slots became free last.
+    pub(super) fn is_in_vain(&self, name: &str) -> bool {
+        self.in_vain.contains(name)
     }
 
     /// The group in which an owner holds as many slots as it may, where it may claim none in any group.

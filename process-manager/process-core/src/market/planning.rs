@@ -55,6 +55,12 @@ impl Market {
                 self.set_stage(id, Stage::Settled);
                 continue;
             }
+            if is_first && self.set_beyond_aside(step, id) {
+                continue;
+            }
+            let Some(known) = step.cx.process(id) else {
+                return;
+            };
             if is_first && self.queue.first().is_some_and(|(_, first)| first == id) {
                 self.take_turn(id);
                 self.plan_in_turn(id);

@@ -24,8 +24,9 @@ pub(super) struct Queue {
     first: Waiting,
     /// Those of them that hold slots, whether their owners may claim more or not.
     holders: BTreeSet<Turn>,
-    /// Processes without a plan that need a machine of a group which does not answer: they hold up nobody.
-    absent: BTreeMap<Turn, Class>,
+    /// Processes without a plan that need a machine of a group which does not answer, or more slots than their
+    /// owners may hold: they hold up nobody.
+    aside: BTreeMap<Turn, Class>,
     /// Processes that have a plan, and need another.
     again: BTreeSet<Turn>,
     /// The same, where they were tried in vain since slots became free last.
@@ -55,15 +56,15 @@ impl Queue {
     pub(super) fn remove(&mut self, turn: Turn) {
         self.first.remove(turn);
         self.holders.remove(&turn);
-        self.absent.remove(&turn);
+        self.aside.remove(&turn);
         self.again.remove(&turn);
         self.tried.remove(&turn);
     }
 
-    /// The process can only be planned once another group answers.
-    pub(super) fn set_absent(&mut self, turn: Turn) {
+    /// The process can only be planned once there are other machines or limits.
+    pub(super) fn set_aside(&mut self, turn: Turn) {
         if let Some(class) = self.first.remove(turn) {
-            self.absent.insert(turn, class);
+            self.aside.insert(turn, class);
         }
     }
 
@@ -84,9 +85,9 @@ impl Queue {
         self.again.append(&mut self.tried);
     }
 
-    /// Other machines may be there than before.
-    pub(super) fn retry_absent(&mut self) {
-        for (turn, class) in std::mem::take(&mut self.absent) {
+    /// Other machines or limits may be there than before.
+    pub(super) fn retry_aside(&mut self) {
+        for (turn, class) in std::mem::take(&mut self.aside) {
             self.first.insert(turn, class);
         }
     }
@@ -99,6 +100,11 @@ impl Queue {
     /// The processes without a plan, in the order of their submission.
     pub(super) fn turns(&self) -> impl Iterator<Item = Turn> {
         self.first.turns().copied()
+    }
+
+    /// The process of an owner that is planned next, whether the owner is barred or not.
+    pub(super) fn first_of(&self, owner: &Option<String>) -> Option<ProcessId> {
+        self.first.first_of(owner).map(|(_, id)| id)
     }
 
     /// The earliest turn of the owner that is next, whichever of its processes it takes.
@@ -128,21 +134,21 @@ impl Queue {
 
     /// The numbers of processes that want their first plan and that want another.
     pub(super) fn n_waiting(&self) -> (usize, usize) {
-        let first = self.first.turns().count() + self.absent.len();
+        let first = self.first.turns().count() + self.aside.len();
         (first, self.again.len() + self.tried.len())
     }
 
     /// Returns true if no process waits for a plan.
     pub(super) fn is_empty(&self) -> bool {
         self.first.turns().next().is_none()
-            && self.absent.is_empty()
+            && self.aside.is_empty()
             && self.again.is_empty()
             && self.tried.is_empty()
     }
 
     /// Returns true if a process other than this one waits for a plan.
     pub(super) fn has_others(&self, id: ProcessId) -> bool {
-        let waiting = self.first.turns().chain(self.absent.keys());
+        let waiting = self.first.turns().chain(self.aside.keys());
         let mut all = waiting.chain(&self.again).chain(&self.tried);
         all.any(|&(_, other)| other != id)
     }

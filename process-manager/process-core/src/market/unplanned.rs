@@ -41,12 +41,32 @@ impl Market {
         }
         if demand.has_plan {
             self.queue.set_tried(turn);
-        } else if demand.wants_absent {
-            self.queue.set_absent(turn);
+        } else if demand.wants_absent || demand.is_beyond_limit {
+            self.queue.set_aside(turn);
         } else if demand.is_limited {
             let owner = demand.class.owner.clone();
             self.bar(owner.as_deref());
         }
+    }
+
+    /// Sets a process aside that needs more slots than its owner may ever hold. Returns false where it does not.
+    pub(super) fn set_beyond_aside(&mut self, step: &mut Step<'_>, id: ProcessId) -> bool {
+        let beyond = step
+            .cx
+            .process(id)
+            .and_then(|known| self.beyond_limit(known));
+        let Some(demand) = self.demands.get_mut(&id) else {
+            return false;
+        };
+        demand.is_beyond_limit = beyond.is_some();
+        let Some(why) = beyond else {
+            return false;
+        };
+        demand.wants_absent = false;
+        demand.waiting_for = Some(why);
+        self.misfits.remove(&id);
+        self.note_tried(step, id);
+        true
     }
 
     /// A process cannot be planned, since nothing is free.

@@ -35,6 +35,8 @@ pub(super) struct World {
     /// Processes in the order in which they were planned.
     pub(super) planned: Vec<ProcessId>,
     pub(super) n_claims: usize,
+    /// The slots of each machine, which whoever claims some of them gets alone.
+    pub(super) slots: u32,
     n_grants: u64,
     /// True if the group manager answers no claims at the moment.
     is_slow: bool,
@@ -53,6 +55,7 @@ impl World {
             running: Vec::new(),
             planned: Vec::new(),
             n_claims: 0,
+            slots: 1,
             n_grants: 0,
             is_slow: false,
             unanswered: Vec::new(),
@@ -185,7 +188,7 @@ impl World {
                 let grant = Grant {
                     id: GrantId(self.n_grants),
                     resource: want.resource,
-                    slots: 1,
+                    slots: want.slots,
                 };
                 self.held.entry(process).or_default().push(grant);
             }
@@ -208,7 +211,8 @@ impl World {
 
     fn n_held(&self, resource: ResourceId) -> u32 {
         let grants = self.held.values().flatten();
-        grants.filter(|one| one.resource == resource).count() as u32
+        let grants = grants.filter(|one| one.resource == resource);
+        grants.map(|one| one.slots).sum()
     }
 
     pub(super) fn offer(&self) -> Input {
@@ -220,8 +224,11 @@ impl World {
                 resource,
                 name: format!("m{number}"),
                 power: 1.0,
-                slots: 1,
-                free: 1 - yours.max(u32::from(is_taken)),
+                slots: self.slots,
+                free: match yours > 0 || is_taken {
+                    true => 0,
+                    false => self.slots,
+                },
                 yours,
                 shown: None,
                 memory: Bytes(1 << 30),

@@ -7,6 +7,7 @@ use wire::group::{OwnerUsage, Owners};
 use super::bench::{controller, draft, edit, ids, leaf};
 use super::many::World;
 use crate::Caller;
+use crate::record::Phase;
 
 fn user(name: &str) -> Caller {
     Caller::Holder(Identity::new("grid", "lab", Role::User, name).unwrap())
@@ -218,6 +219,88 @@ fn a_process_that_does_not_fit_into_a_limit_holds_up_only_those_of_its_owner() {
     offer(&mut world);
     let order = [3, 1, 2].map(|key| SubmitKey(key).process());
     assert_eq!(world.planned, order);
+}
+
+/// A process of one activity that needs so many cores.
+fn of_cores(cores: u32) -> model::Draft {
+    let mut node = leaf("large");
+    edit(&mut node, |activity| activity.cores = cores);
+    draft(vec![node])
+}
+
+/// Machines of eight slots, of which each user may hold so many.
+fn wide(slots_max: u32) -> World {
+    let mut world = World::new();
+    world.slots = 8;
+    world.owners = Some(Owners {
+        is_fair: false,
+        slots_max: Some(slots_max),
+        owners: Vec::new(),
+    });
+    offer(&mut world);
+    world
+}
+
+#[test]
+fn a_process_beyond_the_limit_of_its_owner_holds_up_nobody() {
+    let mut world = wide(4);
+    world.submit_draft(user("b"), 1, of_cores(5));
+    world.submit_draft(user("b"), 2, of_cores(4));
+    world.submit_draft(user("a"), 3, of_cores(1));
+    let ids = |keys: &[u64]| -> Vec<ProcessId> {
+        let keys = keys.iter();
+        keys.map(|&key| SubmitKey(key).process()).collect()
+    };
+    assert_eq!(world.planned, ids(&[2, 3]));
+    let why = |world: &World, key| world.parts.market.waiting_for(SubmitKey(key).process());
+    let told = "more slots than b may hold: activity large needs 5 at once, and the limit is 4 \
+                (`user-slots` or `user-slots-max` in gm.toml)";
+    assert_eq!(why(&world, 1).as_deref(), Some(told));
+    assert_eq!(order(&mut world, 1), None);
+    // Slots that become free do not help it, and others still come before it.
+    world.end_one();
+    offer(&mut world);
+    world.submit_draft(user("b"), 4, of_cores(2));
+    assert_eq!(world.planned, ids(&[2, 3, 4]));
+    assert_eq!(why(&world, 1).as_deref(), Some(told));
+    // A greater limit does, on the same machines.
+    if let Some(owners) = &mut world.owners {
+        owners.slots_max = Some(7);
+    }
+    offer(&mut world);
+    assert_eq!(world.planned, ids(&[2, 3, 4, 1]));
+}
+
+#[test]
+fn a_process_that_fits_its_owners_limit_but_not_what_is_left_of_it_keeps_its_turn() {
+    let mut world = wide(4);
+    world.submit_draft(user("b"), 1, of_cores(2));
+    world.submit_draft(user("b"), 2, of_cores(4));
+    world.submit_draft(user("b"), 3, of_cores(1));
+    world.submit_draft(user("a"), 4, of_cores(1));
+    let id = |key: u64| SubmitKey(key).process();
+    assert_eq!(world.planned, [id(1), id(4)]);
+    let told = format!(
+        "process {}, which is before it and for which the limit of b leaves too few slots \
+         (`user-slots` or `user-slots-max` in gm.toml)",
+        id(2)
+    );
+    assert_eq!(world.parts.market.waiting_for(id(3)), Some(told));
+    let first = world.parts.market.waiting_for(id(2)).unwrap();
+    assert!(
+        first.starts_with("more slots than the limit of its owner leaves"),
+        "{first}"
+    );
+    world.end_one();
+    assert_eq!(world.planned, [id(1), id(4), id(2)]);
+}
+
+#[test]
+fn an_activity_that_no_machine_fits_faults_whatever_the_limit_is() {
+    let mut world = wide(4);
+    world.submit_draft(user("b"), 1, of_cores(9));
+    let known = (world.bench.step().cx).process(SubmitKey(1).process());
+    assert_eq!(known.map(|known| known.phase()), Some(Phase::Faulted));
 }
 
 /// The order of a waiting process, and its expected beginning.

@@ -106,6 +106,11 @@ impl Waiting {
     /// The process whose turn it is.
     pub(super) fn first(&self) -> Option<Turn> {
         let (_, _, owner) = self.order.first()?;
+        self.first_of(owner)
+    }
+
+    /// The next process of an owner.
+    pub(super) fn first_of(&self, owner: &Option<String>) -> Option<Turn> {
         let (_, turn) = self.owners.get(owner)?.by_priority.first()?;
         Some(*turn)
     }
