@@ -1,7 +1,7 @@
 //! The boundary of the core: settings, inputs and effects.
 
 use minicbor::{Decode, Encode};
-use model::{GroupId, ProcessId, ResourceId, Span, Wall};
+use model::{Epoch, GroupId, ProcessId, ResourceId, Span, Wall};
 use wire::admin::{Moment, Node};
 use wire::group::{FromGroup, Owners, ToGroup};
 use wire::resource::{FromResource, ToResource};
@@ -23,6 +23,9 @@ pub struct Config {
     pub policy: Policy,
     /// Time after which a silent machine that nobody holds anything of is forgotten; never where none is given.
     pub forget_machines: Option<Span>,
+    /// The number that epochs are above, beside those of the journal: a restored journal has numbers that others have
+    /// seen already.
+    pub epochs_above: Epoch,
 }
 
 /// The usual time after which holdings of an absent process manager end: long against a restart of
@@ -42,6 +45,7 @@ impl Default for Config {
             holdings_end_after: HOLDINGS_END_AFTER,
             policy: Policy::default(),
             forget_machines: None,
+            epochs_above: Epoch(0),
         }
     }
 }

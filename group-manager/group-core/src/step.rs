@@ -176,6 +176,7 @@ impl Machine for GroupManager {
         self.endings.begin(now.mono);
         self.begin_forgetting(now.mono);
         let epoch = cx.state(Stream::Manager).map_or(Epoch(0), State::epoch);
+        let epoch = epoch.max(self.config.epochs_above);
         cx.record(Stream::Manager, Event::Epoch(Epoch(epoch.0 + 1)));
         self.begin_charging(cx, now);
         self.keep_moments(cx, now);

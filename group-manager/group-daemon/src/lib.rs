@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Load, Peer, Record};
 use journal::{Records, RecordsCommitter, RecordsError};
-use model::{Bytes, GroupId, Mono, Span};
+use model::{Bytes, Epoch, GroupId, Mono, Span};
 use shell::audit::Audit;
 use shell::metrics::Figures;
 use shell::{
@@ -60,6 +60,8 @@ pub struct Config {
     pub policy: Policy,
     /// Time after which a silent machine that nobody holds anything of is forgotten; never where none is given.
     pub forget_machines: Option<Span>,
+    /// The last epoch of its links, which a restore raises; 0 if all managers are one program.
+    pub links_epoch: Epoch,
     /// Called once, from the manager's thread, if it ends by an error.
     pub failed: Box<dyn FnOnce(&RunError) + Send>,
 }
@@ -122,6 +124,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         holdings_end_after: config.holdings_end_after,
         policy: config.policy,
         forget_machines: config.forget_machines,
+        epochs_above: config.links_epoch,
     });
     let runner = Runner::start(
         "group",

@@ -15,7 +15,7 @@ use shell::config::Config;
 use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, chain};
-use shell::quic::Links;
+use shell::quic::{LinkEpoch, Links};
 use shell::{Numbers, Pulse, RefusalLog, Room, RunError, Stats};
 use wire::hello::Refusal;
 
@@ -164,6 +164,7 @@ impl program::Service for Service {
             holdings_end_after: settings.holdings_end_after.unwrap_or(HOLDINGS_END_AFTER),
             policy: settings.policy,
             forget_machines: Some(settings.forget_machines.unwrap_or(FORGET_MACHINES_AFTER)),
+            links_epoch: LinkEpoch::last(&place.directory)?,
             failed,
         })?);
         let has_news: Arc<AtomicBool> = Arc::default();

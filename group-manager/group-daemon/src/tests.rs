@@ -35,6 +35,7 @@ impl Bench {
             lease: None,
             holdings_end_after: HOLDINGS_END_AFTER,
             forget_machines: None,
+            links_epoch: Epoch(0),
             policy: Policy::default(),
             failed: Box::new(|error| panic!("{error}")),
         });

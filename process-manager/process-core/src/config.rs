@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{GroupId, NetworkLink, Span};
+use model::{Epoch, GroupId, NetworkLink, Span};
 
 use crate::retention::Retention;
 
@@ -47,4 +47,7 @@ pub struct Config {
     pub kept_activities: Option<u32>,
     /// True if outcomes of activities are kept for later runs ([`crate::Effect::Share`]).
     pub shares_outcomes: bool,
+    /// The number that epochs are above, beside those of the journal: a restored journal has numbers that others have
+    /// seen already.
+    pub epochs_above: Epoch,
 }

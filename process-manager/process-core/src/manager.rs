@@ -139,6 +139,7 @@ impl Machine for ProcessManager {
                 Epoch(0)
             }
         };
+        let before = before.max(self.shared.config.epochs_above);
         self.shared.epoch = Epoch(before.0 + 1);
         let counter = &mut self.counter;
         let mut counting = Counting { cx, counter, now };

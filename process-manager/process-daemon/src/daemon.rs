@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use model::{Bytes, Definition, GroupId, Identity, NetworkLink, ResourceId, Span};
+use model::{Bytes, Definition, Epoch, GroupId, Identity, NetworkLink, ResourceId, Span};
 use process_core::{
     Caller, ClientId, Input, ProcessManager, Quota, Retention, Room, SharedOutcome, Submission,
 };
@@ -59,6 +59,8 @@ pub struct Config {
     pub reserve: Bytes,
     /// The socket for clients, in a directory of this user alone; none for no other clients.
     pub socket: Option<PathBuf>,
+    /// The last epoch of its links, which a restore raises; 0 if all managers are one program.
+    pub links_epoch: Epoch,
     /// The place where works of activities are kept.
     pub history: HistoryPlace,
     /// The file that keeps outcomes of activities for later runs; none keeps none.
@@ -109,6 +111,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
         quota: config.quota,
         limits: config.limits,
         shares_outcomes: config.outcomes.is_some(),
+        epochs_above: config.links_epoch,
         ..process_core::Config::default()
     });
     let core = core.with_shelf(Arc::new(FileShelf::in_directory(&config.directory)));

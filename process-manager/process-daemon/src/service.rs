@@ -14,7 +14,7 @@ use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
-use shell::quic::{Kept, Link, Links};
+use shell::quic::{Kept, Link, LinkEpoch, Links};
 use shell::{Pulse, Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
@@ -177,6 +177,7 @@ impl program::Service for Service {
                 Some(socket) => socket,
                 None => shell::socket_path(&place.directory, "pm.sock")?,
             }),
+            links_epoch: LinkEpoch::last(&place.directory)?,
             failed,
         })?);
         // Before users on other machines can send requests.

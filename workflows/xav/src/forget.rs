@@ -398,6 +398,7 @@ fn forget_alone(manager: &Path, processes: &[ProcessId]) -> Result<(), Failure> 
         limits: std::collections::BTreeMap::new(),
         reserve: model::Bytes::ZERO,
         socket: None,
+        links_epoch: model::Epoch(0),
         history: process_daemon::HistoryPlace::Nowhere,
         outcomes: None,
         earlier: Vec::new(),

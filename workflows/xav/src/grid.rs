@@ -9,7 +9,7 @@ use std::time::Duration;
 use activity_blobs::{Placement, Store};
 use activity_daemon::{Commands, ContainmentChoice, Limits, Origins};
 use journal::durable::{self, Unflushed};
-use model::{Artifact, Bytes, Definition, GroupId};
+use model::{Artifact, Bytes, Definition, Epoch, GroupId};
 use schedule::SchedulerKind;
 use shell::{Client, Damaged, RunError, SetAside};
 use wire::client::{Answer, Submit};
@@ -151,6 +151,7 @@ impl Grid {
                     limits: std::collections::BTreeMap::new(),
                     reserve: Bytes::ZERO,
                     socket: Some(held.socket.clone()),
+                    links_epoch: Epoch(0),
                     history,
                     outcomes: earlier.file,
                     earlier: earlier.outcomes,
@@ -166,6 +167,7 @@ impl Grid {
                 lease: None,
                 holdings_end_after: group_daemon::HOLDINGS_END_AFTER,
                 forget_machines: None,
+                links_epoch: Epoch(0),
                 policy: group_daemon::Policy::default(),
                 reserve: Bytes::ZERO,
                 failed: breakdown.teller(),

@@ -54,14 +54,19 @@ impl LinkEpoch {
     /// any peer gets it.
     pub fn begin(directory: &Path) -> Result<LinkEpoch, LinkEpochError> {
         let key = ResetKey::kept_in(directory)?;
-        let path = directory.join(EPOCH);
-        let before = match read_if_there(&path)? {
-            Some(text) => text.parse().map_err(|_| unreadable(&path))?,
-            None => 0_u64,
-        };
-        let epoch = Epoch(before + 1);
-        write_secret(&path, &epoch.0.to_string())?;
+        let epoch = Epoch(LinkEpoch::last(directory)?.0 + 1);
+        write_secret(&directory.join(EPOCH), &epoch.0.to_string())?;
         Ok(LinkEpoch { epoch, key })
+    }
+
+    /// The number of the last epoch of the daemon with this state directory, 0 before the first. A restore raises it
+    /// above all that others have seen: what the daemon's journal counts goes on from there too.
+    pub fn last(directory: &Path) -> Result<Epoch, LinkEpochError> {
+        let path = directory.join(EPOCH);
+        Ok(match read_if_there(&path)? {
+            Some(text) => Epoch(text.parse().map_err(|_| unreadable(&path))?),
+            None => Epoch(0),
+        })
     }
 
     /// The number: one more than that of the epoch before.

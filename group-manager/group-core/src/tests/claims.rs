@@ -1,13 +1,13 @@
 //! Claims, grants and releases.
 
-use model::{GrantId, GroupId, ProcessId};
+use model::{Epoch, GrantId, GroupId, ProcessId};
 
 use wire::group::FromGroup;
 
 use super::bench::{Bench, attach, by, claim, down, holds, of, register, release, show};
 use crate::record::{Grant, MachineNumber};
 use crate::state::RELEASED_MAX;
-use crate::{Effect, Event, State};
+use crate::{Config, Effect, Event, State};
 
 #[test]
 fn slots_are_granted_first_come_first_served() {
@@ -302,4 +302,19 @@ fn a_machine_of_another_group_is_not_granted() {
          pm0: granted p3 #1 r0:1\n"
     );
     bench.check_replay();
+}
+
+#[test]
+fn a_restored_manager_begins_an_epoch_that_nobody_has_seen() {
+    let mut bench = Bench::ready();
+    bench.restart_configured(Config {
+        epochs_above: Epoch(1_000_000),
+        ..Config::default()
+    });
+    bench.all([register(1, "a", 4), attach(1)]);
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1000001 r0=a:4/4\n");
+    // What it was raised to is recorded, so that later ones go on from there.
+    bench.restart_configured(Config::default());
+    bench.all([register(1, "a", 4), attach(1)]);
+    assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1000002 r0=a:4/4\n");
 }

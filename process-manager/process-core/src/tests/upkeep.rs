@@ -326,3 +326,23 @@ fn who_watches_a_process_again_takes_one_place() {
     let answer = bench.answer(watch);
     assert!(matches!(answer, Answer::Progress(_)));
 }
+
+#[test]
+fn a_restored_manager_begins_an_epoch_that_nobody_has_seen() {
+    let mut bench = Bench::new(well);
+    let last = |bench: &Bench| {
+        let epochs = bench.events.iter().filter_map(|(_, event)| match event {
+            Event::Epoch(epoch) => Some(*epoch),
+            _ => None,
+        });
+        epochs.last()
+    };
+    assert_eq!(last(&bench), Some(model::Epoch(1)));
+    bench.config.epochs_above = model::Epoch(1_000_000);
+    bench.restart();
+    assert_eq!(last(&bench), Some(model::Epoch(1_000_001)));
+    // What it was raised to is recorded, so that later ones go on from there.
+    bench.config.epochs_above = model::Epoch(0);
+    bench.restart();
+    assert_eq!(last(&bench), Some(model::Epoch(1_000_002)));
+}

@@ -18,6 +18,7 @@ fn begin(dir: &TempDir) -> Handle {
         lease: None,
         keeper: None,
         socket: Some(dir.path().join("s")),
+        links_epoch: model::Epoch(0),
         history: HistoryPlace::Nowhere,
         outcomes: None,
         earlier: Vec::new(),
