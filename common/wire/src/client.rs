@@ -29,7 +29,7 @@ pub use progress::{
     RUNNING_SHOWN_MAX, RunAgain, RunAgainCause, Running,
 };
 pub use published::{PublishedAt, PublishedFile, PublishedPage};
-pub use rescheduled::Rescheduled;
+pub use rescheduled::{MovedBy, ROUTES_MAX, Rescheduled, Route};
 pub use turn::{GroupShares, OWNERS_TOLD_MAX, OwnerShare, Turn, WHY_ACTIVITIES_MAX, WhyProcess};
 pub use values::{
     ActivityValues, Rendered, TOLD_ACTIVITY_BYTES_MAX, TOLD_BYTES_MAX, TOLD_LISTED_MAX, ToldInput,

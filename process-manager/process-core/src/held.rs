@@ -196,6 +196,7 @@ impl Held {
             run_again: Vec::new(),
             n_run_again: 0,
             backoff: None,
+            machines: Vec::new(),
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod files;
 pub(crate) mod folding;
 pub(crate) mod index;
 pub(crate) mod items;
+pub(crate) mod moved;
 pub(crate) mod packed;
 pub(crate) mod plan;
 pub(crate) mod race;
@@ -40,26 +41,11 @@ use crate::process::activity::ActivityState;
 use crate::process::chapters::Changed;
 use crate::process::details::Details;
 use crate::process::index::Index;
+use crate::process::moved::Moves;
 use crate::process::race::Rival;
 use crate::record;
-use crate::record::{
-    CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, Rescheduled, SEMANTICS,
-};
+use crate::record::{CacheKey, ENTRY_BYTES, Expanded, Founded, Holding, Phase, SEMANTICS};
 use crate::tree::{Frame, Transition};
-
-/// Plans that moved activities, as far as they are remembered: users are shown them.
-pub(crate) const RESCHEDULED_MAX: usize = 16;
-
-/// The plans of a process that moved activities because of slow machines.
-#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
-pub(crate) struct Moves {
-    /// The last ones, at most [`RESCHEDULED_MAX`], the oldest first.
-    #[n(0)]
-    pub(crate) last: Vec<Rescheduled>,
-    /// The number of all.
-    #[n(1)]
-    pub(crate) n: u32,
-}
 
 /// One process.
 #[derive(Debug)]
@@ -305,16 +291,6 @@ impl Process {
     pub(crate) fn slots_of_machines(&self) -> Vec<(ResourceId, u32)> {
         let known = self.state.machine_slots.iter().flatten();
         known.map(|(&resource, &slots)| (resource, slots)).collect()
-    }
-
-    /// The last plans that moved activities because of slow machines, the oldest first.
-    pub(crate) fn moves(&self) -> impl DoubleEndedIterator<Item = &Rescheduled> {
-        self.state.moves.iter().flat_map(|moves| &moves.last)
-    }
-
-    /// The number of all such plans.
-    pub(crate) fn n_moves(&self) -> u32 {
-        self.state.moves.as_ref().map_or(0, |moves| moves.n)
     }
 
     /// Returns true if a fault ends only the activities that depend on it.

@@ -73,8 +73,23 @@ fn what_waits_at_a_machine_that_stalls_runs_on_the_other_one() {
         .expect(0)
         .shows("rescheduled")
         .shows(&format!("{slow} at "));
+    let fast = if slow == "one" { "two" } else { "one" };
+    let moved = format!(" to {fast}, the end comes ");
+    let slower = format!("{slow} is ");
+    sandbox
+        .xav(&["why"])
+        .expect(0)
+        .shows(&slower)
+        .shows(" times slower than expected: ")
+        .shows(" earlier");
+    sandbox
+        .xav(&["report", "--out", "-"])
+        .expect(0)
+        .shows("<h2 id=\"rounds\">Rounds</h2>")
+        .shows(" times slower than expected");
     kill_process_group(group, Signal::CONT).unwrap();
-    run.end().expect(0).says("rescheduled");
+    let ended = run.end().expect(0);
+    ended.says(" times slower than expected: ").says(&moved);
     // Nothing ran twice.
     assert_eq!(sandbox.lines("log").len(), 12);
 }

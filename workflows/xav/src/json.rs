@@ -131,14 +131,21 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
 }
 
 /// A plan that moved activities because of a slow machine.
-fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
+pub(crate) fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
     json!({
         "at": moment(one.at),
         "resource": machine(one.resource),
         "cause": if one.is_link { "link" } else { "power" },
         "power_part": (!one.is_link).then_some(f64::from(one.per_mille) / 1e3),
         "link_part": one.is_link.then_some(f64::from(one.per_mille) / 1e3),
+        "expected_part": one.expected.map(|expected| f64::from(expected) / 1e3),
+        "round": one.round,
         "moved": one.n_moved,
+        "routes": one.routes.iter().map(|route| json!({
+            "from": machine(route.from),
+            "to": machine(route.to),
+            "activities": route.n,
+        })).collect::<Json>(),
         "seconds_without": one.before.seconds(),
         "seconds": one.after.seconds(),
     })

@@ -41,6 +41,7 @@ mod logs;
 mod machines;
 mod measure;
 mod measurements;
+mod moves;
 mod order;
 mod pages;
 mod plan;

@@ -8,8 +8,10 @@ use crate::screen;
 use crate::text;
 
 use self::again::RunAgains;
+use self::moved::Moved;
 
 mod again;
+mod moved;
 
 /// Bars of controllers beside that of the process.
 const BARS_MAX: usize = 6;
@@ -31,8 +33,8 @@ pub(crate) enum Display {
     Lines {
         /// When the last one was written.
         told: Wall,
-        /// Activities that run again, as far as they were told.
-        run_again: RunAgains,
+        /// What has happened, as far as it was told.
+        happened: Happened,
     },
     /// Bars that are drawn again and again.
     Bars(Box<Bars>),
@@ -45,7 +47,31 @@ pub(crate) struct Bars {
     controllers: Vec<(NodeId, ProgressBar)>,
     running: ProgressBar,
     last: Option<Progress>,
+    happened: Happened,
+}
+
+/// What users are told of once, as far as they were: activities that run again, and those that move.
+#[derive(Default)]
+pub(crate) struct Happened {
     run_again: RunAgains,
+    moved: Moved,
+}
+
+impl Happened {
+    /// Takes in another report. Returns lines to be written.
+    fn take(&mut self, progress: &Progress, definition: &Definition, now: Wall) -> String {
+        self.run_again.take(progress, definition, now) + &self.moved.take(progress, now)
+    }
+
+    /// Lines that have waited until now.
+    fn wait(&mut self, now: Wall) -> String {
+        self.run_again.wait(now) + &self.moved.wait(now)
+    }
+
+    /// Lines that still wait.
+    fn end(&mut self) -> String {
+        self.run_again.end() + &self.moved.end()
+    }
 }
 
 impl Display {
@@ -65,7 +91,7 @@ impl Display {
         ));
         Display::Lines {
             told: shell::clock::wall(),
-            run_again: RunAgains::default(),
+            happened: Happened::default(),
         }
     }
 
@@ -73,15 +99,15 @@ impl Display {
     pub(crate) fn update(&mut self, progress: Progress, definition: &Definition, now: Wall) {
         match self {
             Display::Silent => {}
-            Display::Lines { told, run_again } => {
-                screen::tell(&run_again.take(&progress, definition, now));
+            Display::Lines { told, happened } => {
+                screen::tell(&happened.take(&progress, definition, now));
                 if now.since(*told) >= LINE_EVERY && !progress.phase.has_ended() {
                     *told = now;
                     screen::tell(&format!("{}\n", line(&progress, definition, now)));
                 }
             }
             Display::Bars(bars) => {
-                let told = bars.run_again.take(&progress, definition, now);
+                let told = bars.happened.take(&progress, definition, now);
                 bars.tell(&told);
                 bars.last = Some(progress);
                 bars.draw(definition, now);
@@ -93,9 +119,9 @@ impl Display {
     pub(crate) fn tick(&mut self, definition: &Definition, now: Wall) {
         match self {
             Display::Silent => {}
-            Display::Lines { run_again, .. } => screen::tell(&run_again.wait(now)),
+            Display::Lines { happened, .. } => screen::tell(&happened.wait(now)),
             Display::Bars(bars) => {
-                let told = bars.run_again.wait(now);
+                let told = bars.happened.wait(now);
                 bars.tell(&told);
                 bars.draw(definition, now);
             }
@@ -114,10 +140,10 @@ impl Display {
     pub(crate) fn end(self) {
         match self {
             Display::Silent => {}
-            Display::Lines { mut run_again, .. } => screen::tell(&run_again.end()),
+            Display::Lines { mut happened, .. } => screen::tell(&happened.end()),
             Display::Bars(mut bars) => {
                 let _ = bars.all.clear();
-                screen::tell(&bars.run_again.end());
+                screen::tell(&bars.happened.end());
             }
         }
     }
@@ -208,7 +234,7 @@ impl Bars {
             controllers: Vec::new(),
             running,
             last: None,
-            run_again: RunAgains::default(),
+            happened: Happened::default(),
         }
     }
 

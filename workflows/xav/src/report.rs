@@ -16,6 +16,7 @@ mod items;
 mod lanes;
 mod packing;
 mod page;
+mod rounds;
 mod tables;
 mod told;
 mod trace;

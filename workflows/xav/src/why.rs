@@ -1,6 +1,7 @@
 //! `xav why`: why an activity is where it is, or a process as a whole, in sentences.
 
 mod items;
+mod moves;
 mod round;
 mod whole;
 
@@ -92,6 +93,9 @@ impl Explanation<'_> {
             if let Some(line) = self.reason(why, reason) {
                 text.push_str(&format!("  {line}\n"));
             }
+        }
+        for line in self.moves(why) {
+            text.push_str(&format!("  {line}\n"));
         }
         if let Some(recall) = &why.recall {
             text.push_str(&format!("  {}\n", self.recall(why, recall)));
@@ -396,6 +400,8 @@ impl Explanation<'_> {
             "state": why.phase.word(),
             "is_live": self.is_live,
             "reasons": reasons,
+            "moves": self.moves_document(why),
+            "moves_times": why.n_moves,
             "recall": why.recall.as_ref().map(recall_document),
         })
     }

@@ -79,6 +79,7 @@ fn progress(phase: Phase) -> Answer {
         run_again: Vec::new(),
         n_run_again: 0,
         backoff: None,
+        machines: Vec::new(),
     }))
 }
 

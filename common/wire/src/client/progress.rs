@@ -58,6 +58,9 @@ pub struct Progress {
     /// Activities that wait before another attempt; none if there are none.
     #[n(13)]
     pub backoff: Option<InBackoff>,
+    /// The names of the machines that `rescheduled` names.
+    #[cbor(n(14), default)]
+    pub machines: Vec<(ResourceId, String)>,
 }
 
 /// An activity that runs again.

@@ -27,4 +27,63 @@ pub struct Rescheduled {
     /// True if its links are slower or faster than was planned, and not its power.
     #[cbor(n(6), default)]
     pub is_link: bool,
+    /// What the plan before counted on, as `per_mille` counts; none where nobody has recorded it.
+    #[n(7)]
+    pub expected: Option<u32>,
+    /// The round of the machine at whose end it was judged, of a process that has rounds.
+    #[n(8)]
+    pub round: Option<u32>,
+    /// The machines that most of them left and got, at most [`ROUTES_MAX`] pairs; none where nobody has recorded
+    /// them.
+    #[cbor(n(9), default)]
+    pub routes: Vec<Route>,
+}
+
+/// Maximum number of pairs of machines of one such plan: people read no more in a line.
+pub const ROUTES_MAX: usize = 8;
+
+/// Activities that got another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Route {
+    /// The machine that they had.
+    #[n(0)]
+    pub from: ResourceId,
+    /// The machine that they got.
+    #[n(1)]
+    pub to: ResourceId,
+    /// The number of them.
+    #[n(2)]
+    pub n: u32,
+}
+
+/// A move of one activity by such a plan, with the reason of that plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct MovedBy {
+    /// The moment at which it was decided.
+    #[n(0)]
+    pub at: Wall,
+    /// The machine that it had.
+    #[n(1)]
+    pub from: ResourceId,
+    /// The machine that it got.
+    #[n(2)]
+    pub to: ResourceId,
+    /// The machine that is not as fast as was planned.
+    #[n(3)]
+    pub resource: ResourceId,
+    /// As [`Rescheduled::per_mille`].
+    #[n(4)]
+    pub per_mille: u32,
+    /// As [`Rescheduled::expected`].
+    #[n(5)]
+    pub expected: Option<u32>,
+    /// As [`Rescheduled::is_link`].
+    #[cbor(n(6), default)]
+    pub is_link: bool,
+    /// As [`Rescheduled::before`].
+    #[n(7)]
+    pub before: Span,
+    /// As [`Rescheduled::after`].
+    #[n(8)]
+    pub after: Span,
 }

@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 use model::{ActivityId, AttemptId, Bytes, Fault, NodeId, ResourceId, Span, Wall};
 
-use super::{ActivityPhase, Phase};
+use super::{ActivityPhase, MovedBy, Phase};
 
 /// The explanation of an activity's state.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -21,6 +21,12 @@ pub struct Why {
     /// not happened yet.
     #[n(3)]
     pub recall: Option<Recall>,
+    /// The last moves of the activity to another machine because one is not as fast as was planned, the oldest first.
+    #[cbor(n(4), default)]
+    pub moves: Vec<MovedBy>,
+    /// The number of all of them.
+    #[cbor(n(5), default)]
+    pub n_moves: u32,
 }
 
 /// Maximum number of reasons in one answer.

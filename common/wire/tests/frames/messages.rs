@@ -548,6 +548,7 @@ fn answers() -> Vec<Envelope<Answer>> {
         run_again: Vec::new(),
         n_run_again: 0,
         backoff: None,
+        machines: Vec::new(),
     };
     let messages = [
         Answer::Processes(vec![summary]),

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Mono, ProcessId, Span};
-use wire::client::{Answer, ControllerProgress, InBackoff, Progress, RUNNING_SHOWN_MAX, Running};
+use model::{Mono, ProcessId, ResourceId, Span};
+use wire::client::{
+    Answer, ControllerProgress, InBackoff, Progress, RUNNING_SHOWN_MAX, Rescheduled, Running,
+};
 
 use super::left::{Left, left, serves_for};
 use super::{Asking, Clients, Shown, tell};
@@ -225,6 +227,7 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
             })
             .collect()
     });
+    let rescheduled: Option<Rescheduled> = process.moves().last().map(Into::into);
     Progress {
         process: process.id(),
         revision,
@@ -235,12 +238,28 @@ fn progress(process: &Process, running: Option<&Commands>, left: Left, revision:
         left: left.median,
         waiting_for: None,
         left_p90: left.p90,
-        rescheduled: process.moves().last().map(Into::into),
+        machines: names(process, rescheduled.as_ref()),
+        rescheduled,
         n_rescheduled: process.n_moves(),
         run_again: Vec::new(),
         n_run_again: 0,
         backoff: in_backoff(process),
     }
+}
+
+/// The names of the machines that a plan is told of.
+fn names(process: &Process, rescheduled: Option<&Rescheduled>) -> Vec<(ResourceId, String)> {
+    let Some(rescheduled) = rescheduled else {
+        return Vec::new();
+    };
+    let routes = rescheduled.routes.iter();
+    let named: BTreeSet<ResourceId> = routes
+        .flat_map(|route| [route.from, route.to])
+        .chain([rescheduled.resource])
+        .collect();
+    let machines = process.state.machines.iter();
+    let named = machines.filter(|(one, _)| named.contains(one));
+    named.cloned().collect()
 }
 
 fn in_backoff(process: &Process) -> Option<InBackoff> {

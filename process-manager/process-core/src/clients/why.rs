@@ -164,6 +164,7 @@ pub(super) fn explain(
         }
         is_first
     });
+    let (moves, n_moves) = process.moves_of(activity);
     Why {
         activity,
         phase: if phase == ActivityPhase::Sent && runs {
@@ -173,6 +174,8 @@ pub(super) fn explain(
         },
         reasons,
         recall: recall(base, process, activity),
+        moves,
+        n_moves,
     }
 }
 

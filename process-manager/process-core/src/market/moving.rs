@@ -175,11 +175,14 @@ impl Market {
         let why = Rescheduled {
             at: step.now.wall,
             resource: moves.why.resource,
-            per_mille: (moves.why.factor * 1e3).round().clamp(0.0, 1e6) as u32,
+            per_mille: per_mille(moves.why.factor),
             n_moved: n_moved(known, &plan),
             before,
             after,
             cause: moves.why.cause,
+            expected: Some(per_mille(moves.why.expected)),
+            round: moves.why.round,
+            routes: None,
         };
         let until = step.now.mono + limits::RETRACT_FOR;
         let is_estimate = knows_work(known, step.history);
@@ -295,6 +298,11 @@ impl Market {
         let demand = self.demands.get(&id);
         demand.is_some_and(|demand| matches!(demand.stage, Stage::Retracting { .. }))
     }
+}
+
+/// Thousandths of a power.
+fn per_mille(factor: f64) -> u32 {
+    (factor * 1e3).round().clamp(0.0, 1e6) as u32
 }
 
 /// Activities that were sent to one of these machines and are not known to have started.

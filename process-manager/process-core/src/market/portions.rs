@@ -42,8 +42,8 @@ pub(super) struct Portions {
     machines: BTreeMap<ResourceId, Portion>,
     /// The part of its expected time by which a round may be late.
     threshold: f64,
-    /// Machines whose last round took too long, and of which nobody has asked for a plan yet.
-    losses: BTreeSet<ResourceId>,
+    /// Machines whose last round took too long, with its number, and of which nobody has asked for a plan yet.
+    losses: BTreeMap<ResourceId, u32>,
     /// The round and the extent of the last of them.
     slow: Option<(u32, f64)>,
 }
@@ -351,8 +351,8 @@ impl Portions {
         !self.losses.is_empty()
     }
 
-    /// The machines that were slow, for which a plan is asked for now.
-    pub(super) fn take_losses(&mut self) -> BTreeSet<ResourceId> {
+    /// The machines that were slow with their rounds, for which a plan is asked for now.
+    pub(super) fn take_losses(&mut self) -> BTreeMap<ResourceId, u32> {
         std::mem::take(&mut self.losses)
     }
 
@@ -370,7 +370,7 @@ impl Portions {
         }
         let judged = portion.close(resource, sizing, threshold);
         if judged.is_loss {
-            self.losses.insert(resource);
+            self.losses.insert(resource, portion.round);
             self.slow = Some((portion.round, portion.extent));
         }
         Some(judged)

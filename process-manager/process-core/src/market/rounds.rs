@@ -144,9 +144,13 @@ struct Running {
 pub(super) struct Slow {
     pub(super) resource: ResourceId,
     pub(super) factor: f64,
+    /// The same, as the plan counts on it.
+    pub(super) expected: f64,
     pub(super) cause: Cause,
     /// True if it is slower than planned, and not faster.
     pub(super) is_slower: bool,
+    /// The round at whose end it was judged, where it has rounds.
+    pub(super) round: Option<u32>,
 }
 
 impl Default for Course {
@@ -444,8 +448,10 @@ impl Market {
         knows_work(known, step.history).then_some(Slow {
             resource,
             factor,
+            expected: 1.0,
             cause,
             is_slower: factor < 1.0,
+            round: None,
         })
     }
 
@@ -499,11 +505,16 @@ impl Market {
             .filter(|(one, _)| changed.contains(one));
         let furthest =
             furthest.max_by(|one, other| deviation(one.1).total_cmp(&deviation(other.1)));
-        let furthest = furthest.map(|(&resource, &factor)| Slow {
-            resource,
-            factor,
-            cause: Cause::Power,
-            is_slower: factor / mean < course.planned.get(&resource).copied().unwrap_or(1.0),
+        let furthest = furthest.map(|(&resource, &factor)| {
+            let expected = mean * course.planned.get(&resource).copied().unwrap_or(1.0);
+            Slow {
+                resource,
+                factor,
+                expected,
+                cause: Cause::Power,
+                is_slower: factor < expected,
+                round: None,
+            }
         });
         let furthest = furthest.or(way)?;
         let slow = course.factors.iter();
@@ -533,15 +544,24 @@ impl Market {
 
     /// The machines whose last rounds took too long and the slowest of them, for which a plan is asked for now.
     pub(super) fn take_losses(&mut self, id: ProcessId) -> Option<(Slow, BTreeSet<ResourceId>)> {
-        let slow = self.rounds.portions.get_mut(&id)?.take_losses();
+        let rounds = self.rounds.portions.get_mut(&id)?.take_losses();
+        let slow: BTreeSet<ResourceId> = rounds.keys().copied().collect();
         let factors = slow.iter().map(|&one| (one, self.factor(id, one)));
         let slowest = factors.min_by(|one, other| one.1.total_cmp(&other.1));
         let (resource, factor) = slowest?;
+        let course = self.rounds.courses.entry(id).or_default();
+        let expected = course.planned.get(&resource).copied().unwrap_or(1.0);
+        for &one in &slow {
+            let factor = course.factor(one);
+            course.planned.insert(one, factor);
+        }
         let why = Slow {
             resource,
             factor,
+            expected,
             cause: Cause::Power,
             is_slower: true,
+            round: rounds.get(&resource).copied(),
         };
         Some((why, slow))
     }

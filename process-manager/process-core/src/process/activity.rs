@@ -82,6 +82,11 @@ impl ActivityState {
         }
     }
 
+    /// Packs its details although it has not ended: it may wait for long.
+    pub(crate) fn pack_early(&mut self) {
+        self.details.pack();
+    }
+
     /// Another attempt is sent: the figures of the one before are no longer those of the last one.
     pub(crate) fn begin_attempt(&mut self, number: u32, resource: ResourceId) {
         self.number = number;

@@ -2,12 +2,11 @@
 
 use model::{ActivityId, Fault, Plan, ResourceId, Span, Value, Wall};
 
+use crate::process::Process;
 use crate::process::details::Recalled;
 use crate::process::ready::ReadyQueue;
-use crate::process::{Process, RESCHEDULED_MAX};
 use crate::record::{
-    ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Rescheduled, Reused,
-    Verdict,
+    ActivityPhase, CacheKey, End, Ended, Event, Flow, NodeState, Phase, Reused, Verdict,
 };
 use crate::tree::Moved;
 
@@ -37,12 +36,12 @@ impl Process {
             }
             Event::Replanned(replanned) => {
                 let plan = replanned.plan(&self.state.plan);
+                if let Some(why) = &replanned.why {
+                    self.keep_moved(why, &replanned.entries);
+                }
                 let expected = replanned.is_estimate.then(|| plan.makespan());
                 self.replan(plan, &replanned.machines, expected);
                 self.keep_slots(&replanned.machines, replanned.slots.as_deref());
-                if let Some(why) = &replanned.why {
-                    self.keep_rescheduled(why);
-                }
             }
             Event::Granted { group, holding } => {
                 self.state.holdings.insert(*group, holding.clone());
@@ -127,16 +126,6 @@ impl Process {
         let known = self.state.machine_slots.get_or_insert_default();
         let machines = machines.iter().map(|(resource, _)| *resource);
         known.extend(machines.zip(slots.iter().copied()));
-    }
-
-    /// A plan has moved activities.
-    fn keep_rescheduled(&mut self, why: &Rescheduled) {
-        let moves = self.state.moves.get_or_insert_default();
-        moves.n = moves.n.saturating_add(1);
-        if moves.last.len() == RESCHEDULED_MAX {
-            moves.last.remove(0);
-        }
-        moves.last.push(why.clone());
     }
 
     /// A machine of this name keeps a copy of an activity's outputs; `beside` is the other machine that

@@ -9,6 +9,7 @@ use minicbor::data::Type;
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 use model::{Artifact, AttemptId, Bytes, ResourceId, Span, Value, Wall};
 
+use crate::process::moved::Moved;
 use crate::process::recompute::Recomputation;
 use crate::record::{CacheKey, Log, PastAttempt};
 
@@ -70,6 +71,9 @@ pub(crate) struct Details {
     /// The machines on which folded activities have read its outputs, in a process that discards files.
     #[n(17)]
     pub(crate) read_at: Option<BTreeSet<ResourceId>>,
+    /// Its moves by plans that were made because a machine is not as fast as planned.
+    #[n(18)]
+    pub(crate) moved: Option<Box<Moved>>,
 }
 
 /// The attempt whose outcome stands for an activity; its figures are in the details.

@@ -3,7 +3,7 @@
 use wire::attempt as message;
 use wire::client;
 
-use super::v1::{ActivityPhase, Cause, End, Grant, Kept, Log, Outcome, Phase, Rescheduled};
+use super::v1::{ActivityPhase, Cause, End, Grant, Kept, Log, Outcome, Phase, Rescheduled, Route};
 
 impl From<Phase> for client::Phase {
     fn from(phase: Phase) -> client::Phase {
@@ -43,7 +43,11 @@ impl From<&Rescheduled> for client::Rescheduled {
             before,
             after,
             cause,
+            expected,
+            round,
+            ref routes,
         } = rescheduled;
+        let routes = routes.iter().flatten();
         client::Rescheduled {
             at,
             resource,
@@ -52,7 +56,17 @@ impl From<&Rescheduled> for client::Rescheduled {
             before,
             after,
             is_link: cause == Cause::Link,
+            expected,
+            round,
+            routes: routes.map(Into::into).collect(),
         }
+    }
+}
+
+impl From<&Route> for client::Route {
+    fn from(route: &Route) -> client::Route {
+        let &Route { from, to, n } = route;
+        client::Route { from, to, n }
     }
 }
 

@@ -19,7 +19,7 @@ pub use expanded::{Expanded, Iterations};
 pub use flow::{Flow, LinkState, NodeState};
 pub use founded::{Accepted, Founded, SEMANTICS};
 pub use phase::{ActivityPhase, Phase};
-pub use plan::{Cause, Planned, Replanned, Rescheduled};
+pub use plan::{Cause, Planned, Replanned, Rescheduled, Route};
 pub use reused::Reused;
 
 /// Bytes of values that count as one entry of a journal.

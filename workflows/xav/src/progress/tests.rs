@@ -48,6 +48,7 @@ pub(super) fn progress(n_running: u32) -> Progress {
         run_again: Vec::new(),
         n_run_again: 0,
         backoff: None,
+        machines: Vec::new(),
     }
 }
 

@@ -14,6 +14,7 @@ use super::graph::Graph;
 use super::groups::{self, Groups};
 use super::items::Folded;
 use super::lanes;
+use super::rounds::Rounds;
 use super::told::Told;
 use super::usage::{self, Usage};
 use super::written::Written;
@@ -73,6 +74,8 @@ pub(crate) struct Report {
     pub(crate) longest: Span,
     /// The tree.
     pub(crate) controllers: Controllers,
+    /// What was planned of machines against what they took, and what moved for that.
+    pub(crate) rounds: Rounds,
     /// The faults, the cause first.
     pub(crate) faults: Vec<FaultText>,
     /// Activities as the definition has them.
@@ -271,6 +274,7 @@ impl Report {
             told: Told::default(),
             graph: Graph::of(status, definition, &groups.of),
             folded: Folded::of(status, definition, &bars, &groups.of, until),
+            rounds: Rounds::of(status, (&activities, &bars, &plan), &machines, until),
             machines,
             activities,
             bars,

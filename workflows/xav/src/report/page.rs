@@ -13,6 +13,7 @@ use super::fault_text::FaultText;
 use super::figures::Report;
 use super::graph::graph;
 use super::groups::By;
+use super::rounds::rounds;
 use super::tables::{colour, controllers, items, resources};
 use crate::text;
 
@@ -59,6 +60,7 @@ pub(crate) fn page(subject: &Subject<'_>, report: &Report) -> String {
         critical(report),
         activities(report),
         subject.values.to_owned(),
+        rounds(report),
         resources(report),
         controllers(report),
         foot(subject),

@@ -18,6 +18,8 @@ fn explanation(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>
         phase,
         reasons: reason,
         recall,
+        moves: Vec::new(),
+        n_moves: 0,
     };
     let text = explanation.sentences(&why, None);
     assert!(explanation.document(&why)["state"].is_string());

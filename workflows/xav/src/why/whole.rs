@@ -18,6 +18,9 @@ impl Explanation<'_> {
         if let Some(turn) = &why.turn {
             line(turn.words(self.now));
         }
+        for plan in self.plans() {
+            line(plan);
+        }
         for shares in &why.shares {
             let group = match why.shares.len() {
                 1 => String::new(),
@@ -92,6 +95,7 @@ impl Explanation<'_> {
     /// The answer for programs.
     pub(crate) fn document_of_process(&self, why: &WhyProcess) -> Json {
         let activities = why.activities.iter().map(|one| self.document(one));
+        let machine = json::machine_of(self.status);
         json!({
             "process": self.status.summary.process.to_string(),
             "state": why.phase.word(),
@@ -99,6 +103,8 @@ impl Explanation<'_> {
             "waiting_for": why.waiting_for,
             "order": why.turn.as_ref().map(json::turn),
             "shares": why.shares.iter().map(shares_document).collect::<Json>(),
+            "rescheduled": self.status.rescheduled.iter().map(|one| json::rescheduled(one, &machine)).collect::<Json>(),
+            "rescheduled_times": self.status.n_rescheduled,
             "activities": activities.collect::<Json>(),
             "activities_more": why.n_more,
             "faults": json::faults(self.status, self.definition),
@@ -254,6 +260,8 @@ mod tests {
             phase,
             reasons,
             recall: None,
+            moves: Vec::new(),
+            n_moves: 0,
         };
         let queue = Reason::Queue {
             resource: ResourceId::local(1),

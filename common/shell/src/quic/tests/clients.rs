@@ -125,6 +125,7 @@ fn progress(revision: u64, phase: Phase) -> Answer {
         run_again: Vec::new(),
         n_run_again: 0,
         backoff: None,
+        machines: Vec::new(),
     }))
 }
 

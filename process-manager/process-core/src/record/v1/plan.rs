@@ -96,6 +96,29 @@ pub struct Rescheduled {
     /// The thing that is not as planned.
     #[cbor(n(6), default)]
     pub cause: Cause,
+    /// What the plan before counted on, as `per_mille` counts; none where nobody has recorded it.
+    #[n(7)]
+    pub expected: Option<u32>,
+    /// The round of the machine at whose end it was judged, of a process that has rounds.
+    #[n(8)]
+    pub round: Option<u32>,
+    /// The places that activities left and got. No event has them: they follow from its plan and the one before.
+    #[n(9)]
+    pub routes: Option<Vec<Route>>,
+}
+
+/// Activities that got another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Route {
+    /// The machine that they had.
+    #[n(0)]
+    pub from: ResourceId,
+    /// The machine that they got.
+    #[n(1)]
+    pub to: ResourceId,
+    /// The number of them.
+    #[n(2)]
+    pub n: u32,
 }
 
 /// The property of a machine that is not as planned.

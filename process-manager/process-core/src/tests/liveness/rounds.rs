@@ -20,6 +20,7 @@ mod portions;
 mod replicas;
 mod rule;
 mod staying;
+mod told;
 mod tuning;
 
 /// A step of the play.
@@ -367,6 +368,11 @@ fn a_machine_that_stalls_keeps_nothing_but_what_runs_there() {
         why.per_mille < 1_000 && why.n_moved > 0 && why.after < why.before,
         "{why:?}"
     );
+    assert_eq!(why.expected, Some(1_000), "{why:?}");
+    let routes = why.routes.as_deref().expect("it was put in force");
+    let there: Vec<_> = routes.iter().map(|one| (one.from, one.to)).collect();
+    assert_eq!(there, [(why.resource, ResourceId::local(1))]);
+    assert_eq!(routes[0].n, why.n_moved);
     let all: Vec<_> = known.moves().cloned().collect();
     let saved: u64 = all.iter().map(|why| why.before.0 - why.after.0).sum();
     let tally = play.tally();

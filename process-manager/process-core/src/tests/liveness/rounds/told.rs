@@ -1,0 +1,59 @@
+//! What users are told of activities that moved.
+
+use model::{ActivityId, Span};
+use wire::client::{Answer, MovedBy};
+
+use super::{Play, wide};
+use crate::process::Process;
+
+/// The moves that `xav why` tells.
+fn told(known: &Process, activity: ActivityId) -> (Vec<MovedBy>, u32) {
+    match crate::why(None, known, activity) {
+        Answer::Why(why) => (why.moves, why.n_moves),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_activity_that_moved_tells_from_where_to_where_and_why_after_a_restart_too() {
+    let slow = |machine: u32, _: Span| if machine == 0 { 0.25 } else { 1.0 };
+    let mut play = Play::new(wide(20, 500), 500, slow);
+    let before = play.process().state.plan.clone();
+    while play.process().n_moves() == 0 {
+        play.step();
+    }
+    let known = play.process();
+    let why = known.moves().last().expect("something has moved").clone();
+    let mut moves = Vec::new();
+    for entry in &known.state.plan.entries {
+        let from = before.entry(entry.activity).unwrap().resource;
+        let of_it = told(known, entry.activity);
+        moves.push((entry.activity, of_it.clone()));
+        if from == entry.resource {
+            assert_eq!(of_it, (Vec::new(), 0));
+            continue;
+        }
+        let one = MovedBy {
+            at: why.at,
+            from,
+            to: entry.resource,
+            resource: why.resource,
+            per_mille: why.per_mille,
+            expected: why.expected,
+            is_link: false,
+            before: why.before,
+            after: why.after,
+        };
+        assert_eq!(of_it, (vec![one], 1));
+        // What waits takes few bytes although there is something to tell.
+        let state = known.activity(entry.activity);
+        assert!(state.number > 0 || state.open_details().is_none());
+    }
+    let n_moved = moves.iter().filter(|(_, (_, n))| *n > 0).count();
+    assert_eq!(n_moved, why.n_moved as usize);
+    assert!(n_moved > 0 && why.expected == Some(1_000) && why.per_mille < 1_000);
+    play.stage.live_again(10);
+    for (activity, before) in moves {
+        assert_eq!(told(play.process(), activity), before);
+    }
+}
