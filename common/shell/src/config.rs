@@ -20,6 +20,9 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Peers that one file may name.
 const PEERS_MAX: usize = 64;
 
+/// Times that mistakes give as examples, where they are allowed.
+const SPAN_EXAMPLES: [&str; 3] = ["30s", "2m", "7d"];
+
 /// A file that is being read. Each method reads one key. A missing or wrong value is recorded as a
 /// mistake and replaced by a default, which is discarded with the whole result.
 pub struct Config<'t> {
@@ -288,7 +291,14 @@ impl Config<'_> {
     /// An optional length of time within bounds.
     pub fn optional_span_in(&mut self, key: &str, range: RangeInclusive<Span>) -> Option<Span> {
         let (least, most) = (range.start().seconds(), range.end().seconds());
-        let wanted = format!("a time from {least} to {most} seconds, such as \"30s\" or \"2m\"");
+        let is_allowed = |text: &&&str| span(text).is_some_and(|span| range.contains(&span));
+        let allowed = SPAN_EXAMPLES.iter().filter(is_allowed).take(2);
+        let examples: Vec<String> = allowed.map(|text| format!("{text:?}")).collect();
+        let such_as = match examples.is_empty() {
+            true => String::new(),
+            false => format!(", such as {}", examples.join(" or ")),
+        };
+        let wanted = format!("a time from {least} to {most} seconds{such_as}");
         self.optional(key, &wanted, |text| {
             span(text).filter(|span| range.contains(span))
         })

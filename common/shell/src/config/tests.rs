@@ -112,6 +112,30 @@ fn numbers_are_given_by_names_of_users() {
 }
 
 #[test]
+fn the_examples_of_times_are_allowed_themselves() {
+    let mistake = |least, most| {
+        let range = Span::from_secs(least)..=Span::from_secs(most);
+        let read = Config::read_text(Path::new("x.toml"), "time = \"0s\"", |config| {
+            config.optional_span_in("time", range)
+        });
+        read.unwrap_err().to_string()
+    };
+    let told = [
+        (5, 600, "from 5 to 600 seconds, such as \"30s\" or \"2m\""),
+        (
+            60,
+            700_000,
+            "from 60 to 700000 seconds, such as \"2m\" or \"7d\"",
+        ),
+        (1, 9, "from 1 to 9 seconds"),
+    ];
+    for (least, most, wanted) in told {
+        let wanted = format!("x.toml:1:8: time must be a time {wanted}");
+        assert_eq!(mistake(least, most), wanted);
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named() {
     let dir = tempfile::TempDir::new().unwrap();
     let path = dir.path().join("x.toml");
