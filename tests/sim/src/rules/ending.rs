@@ -113,9 +113,9 @@ fn closed(
     Ok(())
 }
 
-/// Time for which a machine is reached before everybody concerned knows it, though messages are lost
-/// and repeated.
-const KNOWN_AFTER: Span = Span::from_secs(6);
+/// Time for which a machine is reached before everybody concerned knows it, though its registration is lost, which is
+/// repeated after three seconds, and the offer that follows it, which is repeated after five.
+const KNOWN_AFTER: Span = Span::from_secs(9);
 
 /// A process may fault for want of a machine only where none that fits was there.
 fn wants_resource(known: &Known, id: ProcessId) -> Result<(), String> {
