@@ -331,11 +331,13 @@ fn who_watches_a_process_again_takes_one_place() {
 fn a_restored_manager_begins_an_epoch_that_nobody_has_seen() {
     let mut bench = Bench::new(well);
     let last = |bench: &Bench| {
-        let epochs = bench.events.iter().filter_map(|(_, event)| match event {
-            Event::Epoch(epoch) => Some(*epoch),
-            _ => None,
-        });
-        epochs.last()
+        let mut events = bench.events.iter().rev();
+        events.find_map(|(_, event)| {
+            let Event::Epoch(epoch) = event else {
+                return None;
+            };
+            Some(*epoch)
+        })
     };
     assert_eq!(last(&bench), Some(model::Epoch(1)));
     bench.config.epochs_above = model::Epoch(1_000_000);

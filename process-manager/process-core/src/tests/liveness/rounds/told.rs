@@ -8,10 +8,10 @@ use crate::process::Process;
 
 /// The moves that `xav why` tells.
 fn told(known: &Process, activity: ActivityId) -> (Vec<MovedBy>, u32) {
-    match crate::why(None, known, activity) {
-        Answer::Why(why) => (why.moves, why.n_moves),
-        other => panic!("{other:?}"),
-    }
+    let Answer::Why(why) = crate::why(None, known, activity) else {
+        panic!("{activity} is explained");
+    };
+    (why.moves, why.n_moves)
 }
 
 #[test]
