@@ -102,8 +102,7 @@ pub(crate) fn read(path: &Path, as_json: bool) -> Result<PlatformFile, Failure> 
                 "{shown} has machines of power {most} and {least}; one can be made a thousand times slower at most"
             )));
         }
-        if machine.power.at_last() == 0.0 {
-            let last = machine.power.steps().last().map_or(0.0, |step| step.from);
+        if let Some(last) = machine.power.stands_still_from() {
             let last = Span::from_seconds_up(last);
             screen::warn(&format!(
                 "{name} stands still for ever after {last}: commands that run on it then do not end, and a run in which nothing else goes on is given up"

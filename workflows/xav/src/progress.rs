@@ -33,7 +33,7 @@ pub(crate) enum Display {
     Lines {
         /// When the last one was written.
         told: Wall,
-        /// What has happened, as far as it was told.
+        /// The news that users were told of.
         happened: Happened,
     },
     /// Bars that are drawn again and again.
@@ -50,7 +50,7 @@ pub(crate) struct Bars {
     happened: Happened,
 }
 
-/// What users are told of once, as far as they were: activities that run again, and those that move.
+/// The news that users are told once: activities that run again, and those that move.
 #[derive(Default)]
 pub(crate) struct Happened {
     run_again: RunAgains,
@@ -304,4 +304,4 @@ fn bar(template: &str) -> ProgressStyle {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,22 +1,19 @@
 //! Machines that stand still for ever: a process of which everything that runs is on such machines never ends, and
 //! whoever runs it is told so.
 
-use model::{ActivityId, Definition, Mono, Span, Wall};
-use wire::client::{ActivityPhase, ActivityStatus, Planned, Status};
+use model::{Definition, Mono, Span, Wall};
+use wire::client::{ActivityPhase, ActivityStatus, Planned, Progress, Status, Totals};
 
 use crate::failure::Failure;
 use crate::machines::LocalMachine;
 use crate::text;
 
-/// The time for which nothing else has to have happened, beside that in which activities that are late could be moved.
+/// The time for which nothing has to have happened before a process is looked at, and the pause between two looks.
 pub(crate) const PATIENCE: Span = Span::from_secs(20);
 
 /// So many times its expected time an activity may take before it is given up: if it could be started elsewhere, it
 /// was by then.
 const LATE: f64 = 2.0;
-
-/// The pause between two looks.
-const LOOK: Span = Span::from_secs(2);
 
 /// Activities that are named.
 const NAMED_MAX: usize = 3;
@@ -33,12 +30,30 @@ struct Standstill {
     at: Mono,
 }
 
-/// What has been seen of a process whose machines stand still.
-#[derive(Default)]
+/// The last change of a process, or the last look at it since.
 pub(crate) struct Seen {
-    looked: Option<Mono>,
-    running: Vec<(ActivityId, usize)>,
-    since: Option<Mono>,
+    totals: Totals,
+    n_rescheduled: u32,
+    since: Mono,
+}
+
+impl Seen {
+    /// A process that is followed from now on.
+    pub(crate) fn from(now: Mono) -> Seen {
+        Seen {
+            totals: Totals::default(),
+            n_rescheduled: 0,
+            since: now,
+        }
+    }
+
+    /// Takes in how far the process is.
+    pub(crate) fn note(&mut self, progress: &Progress, now: Mono) {
+        let (totals, n_rescheduled) = (progress.totals, progress.n_rescheduled);
+        if (totals, n_rescheduled) != (self.totals, self.n_rescheduled) {
+            (self.totals, self.n_rescheduled, self.since) = (totals, n_rescheduled, now);
+        }
+    }
 }
 
 impl Standstills {
@@ -46,9 +61,9 @@ impl Standstills {
     pub(crate) fn of(machines: &[LocalMachine]) -> Standstills {
         let machines = machines.iter().filter_map(|machine| {
             let profile = machine.profile.as_ref()?;
-            let last = profile.pace.as_ref()?.shares().steps().last()?;
-            let after = Span::from_seconds_up(last.from);
-            (last.power == 0.0).then(|| Standstill {
+            let from = profile.pace.as_ref()?.shares().stands_still_from()?;
+            let after = Span::from_seconds_up(from);
+            Some(Standstill {
                 name: machine.name.clone(),
                 after,
                 at: profile.pace_since + after,
@@ -59,37 +74,27 @@ impl Standstills {
         }
     }
 
-    /// True if a process is to be looked at: a machine stands still, and the last look is a while ago.
-    pub(crate) fn asks_for_a_look(&self, seen: &Seen, now: Mono) -> bool {
-        let is_due = seen.looked.is_none_or(|looked| now >= looked + LOOK);
-        is_due && self.machines.iter().any(|machine| machine.at <= now)
+    /// True if a process is to be looked at now: a machine stands still, and nothing has happened for long. The next
+    /// look is as long after this one.
+    pub(crate) fn ask_for_a_look(&self, seen: &mut Seen, now: Mono) -> bool {
+        let is_long = |since: Mono| now >= since + PATIENCE;
+        let is_due = is_long(seen.since) && self.machines.iter().any(|one| is_long(one.at));
+        if is_due {
+            seen.since = now;
+        }
+        is_due
     }
 
-    /// The verdict on a process, once it is certain: nothing runs that can end, and nothing has happened for so long
-    /// that nothing will.
+    /// The verdict on a process in which nothing has happened for long: everything that runs stands still for ever,
+    /// and nothing that is late is started elsewhere.
     pub(crate) fn verdict(
         &self,
         (status, definition): (&Status, &Definition),
-        seen: &mut Seen,
         (now, time): (Mono, Wall),
     ) -> Option<Failure> {
-        seen.looked = Some(now);
         let stuck = self.stuck(status, definition, now);
-        let running = stuck
-            .iter()
-            .map(|(one, _)| (one.activity, one.attempts.len()));
-        let running: Vec<_> = running.collect();
-        if running.is_empty() || running != seen.running {
-            seen.since = (!running.is_empty()).then_some(now);
-            seen.running = running;
-            return None;
-        }
-        let since = seen.since.get_or_insert(now);
-        let is_over = |one: &ActivityStatus| may_be_given_up(one, time);
-        if now < *since + PATIENCE || !stuck.iter().all(|(one, _)| is_over(one)) {
-            return None;
-        }
-        Some(failure(status, definition, &stuck))
+        let is_over = stuck.iter().all(|(one, _)| may_be_given_up(one, time));
+        (is_over && !stuck.is_empty()).then(|| failure(status, definition, &stuck))
     }
 
     /// The activities that run, with their machines, if all of these stand still and nothing else can go on.

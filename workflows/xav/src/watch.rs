@@ -99,7 +99,7 @@ impl Watched<'_> {
         let mut watch = self.begin(client)?;
         let mut told_faults = false;
         let mut is_lost = false;
-        let mut seen = Seen::default();
+        let mut seen = Seen::from(shell::clock::mono());
         while !watch.has_ended() {
             if let Some(signal) = signals.next_now() {
                 return Ok((End::Signal(signal), told_faults));
@@ -108,18 +108,19 @@ impl Watched<'_> {
                 return Err(breakdown);
             }
             if let Some(standstills) = self.host.standstills()
-                && standstills.asks_for_a_look(&seen, shell::clock::mono())
+                && standstills.ask_for_a_look(&mut seen, shell::clock::mono())
             {
-                let of = (&self.status(client)?, &self.grown(client)?);
+                let of = (self.status(client)?, self.grown(client)?);
                 watch = self.begin(client)?;
                 let now = (shell::clock::mono(), shell::clock::wall());
-                if let Some(verdict) = standstills.verdict(of, &mut seen, now) {
+                if let Some(verdict) = standstills.verdict((&of.0, &of.1), now) {
                     return Err(verdict);
                 }
             }
             let now = shell::clock::wall();
             match watch.next_within(LOOK) {
                 Ok(Some(progress)) => {
+                    seen.note(&progress, shell::clock::mono());
                     if std::mem::take(&mut is_lost) && !quietly {
                         display.tell("the process manager can be reached again\n");
                     }

@@ -87,9 +87,10 @@ impl PowerSteps {
         self.0[0].power
     }
 
-    /// The power for ever after the last change.
-    pub fn at_last(&self) -> f64 {
-        self.0[self.0.len() - 1].power
+    /// The time from which the machine stands still for ever; none if it does not.
+    pub fn stands_still_from(&self) -> Option<f64> {
+        let PowerStep { from, power } = self.0[self.0.len() - 1];
+        (power == 0.0).then_some(from)
     }
 
     /// The power at a time. O(log steps).

@@ -14,7 +14,7 @@ body:
     - { activity: merge, run: [b] }
 ";
 
-pub(super) fn progress(n_running: u32) -> Progress {
+pub(crate) fn progress(n_running: u32) -> Progress {
     let one = |id: u32, since: u64| Running {
         activity: ActivityId(id),
         number: 1,

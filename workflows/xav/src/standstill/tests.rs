@@ -41,43 +41,41 @@ fn standstills() -> Standstills {
     }
 }
 
-/// The verdicts after so many seconds each.
-fn verdicts(of: &(Definition, Status), seconds: &[u64]) -> Vec<Option<String>> {
-    let standstills = standstills();
-    let mut seen = Seen::default();
-    let verdicts = seconds.iter().map(|&seconds| {
-        let now = (
-            Mono(0) + Span::from_secs(seconds),
-            Wall(0) + Span::from_secs(seconds),
-        );
-        let verdict = standstills.verdict((&of.1, &of.0), &mut seen, now);
-        verdict.map(|failure| failure.to_string())
-    });
-    verdicts.collect()
+/// The verdict after so many seconds.
+fn verdict((definition, status): &(Definition, Status), seconds: u64) -> Option<String> {
+    let passed = Span::from_secs(seconds);
+    let now = (Mono(0) + passed, Wall(0) + passed);
+    let verdict = standstills().verdict((status, definition), now);
+    verdict.map(|failure| failure.to_string())
 }
 
 #[test]
-fn a_process_is_given_up_once_its_activities_are_late_and_nothing_has_happened() {
+fn a_process_is_given_up_once_all_that_runs_stands_still_and_is_late() {
     let of = running(["dead", "dead"]);
-    let told = verdicts(&of, &[6, 30, 39, 41]);
-    assert_eq!(told[..3], [None, None, None]);
+    assert_eq!(verdict(&of, 39), None);
     assert_eq!(
-        told[3].as_deref().unwrap(),
+        verdict(&of, 40).unwrap(),
         "primes can never end: range runs on dead, which stands still for ever after 5.0s; merge runs on dead, \
          which stands still for ever after 5.0s; 1 activity waits for that"
     );
+    let mut nobody_knows = of;
+    nobody_knows
+        .1
+        .activities
+        .iter_mut()
+        .for_each(|one| one.planned = None);
+    assert!(verdict(&nobody_knows, 6).is_some());
 }
 
 #[test]
 fn what_runs_elsewhere_or_ends_by_itself_is_waited_for() {
-    let alive = running(["dead", "alive"]);
-    assert_eq!(verdicts(&alive, &[6, 100, 1000]), [None, None, None]);
+    assert_eq!(verdict(&running(["dead", "alive"]), 1000), None);
     let later = running(["dead", "late"]);
-    assert_eq!(verdicts(&later, &[6, 100, 1000]), [None, None, None]);
-    assert!(verdicts(&later, &[3700, 3730])[1].is_some());
+    assert_eq!(verdict(&later, 1000), None);
+    assert!(verdict(&later, 3700).is_some());
     let mut again = running(["dead", "dead"]);
     again.1.activities[1].phase = ActivityPhase::Backoff;
-    assert_eq!(verdicts(&again, &[6, 100, 1000]), [None, None, None]);
+    assert_eq!(verdict(&again, 1000), None);
     let (definition, status) = running(["dead", "dead"]);
     let mut draft = definition.draft().clone();
     for node in &mut draft.nodes {
@@ -85,42 +83,35 @@ fn what_runs_elsewhere_or_ends_by_itself_is_waited_for() {
             activity.timeout = Some(Span::from_secs(7200));
         }
     }
-    let timed = (draft.check().unwrap(), status);
-    assert_eq!(verdicts(&timed, &[6, 100, 1000]), [None, None, None]);
+    assert_eq!(verdict(&(draft.check().unwrap(), status), 1000), None);
+    // Nothing runs: there is nothing to give up.
+    let mut waiting = running(["dead", "dead"]);
+    for one in &mut waiting.1.activities {
+        one.phase = ActivityPhase::Waiting;
+    }
+    assert_eq!(verdict(&waiting, 1000), None);
 }
 
 #[test]
-fn whatever_happens_begins_the_wait_anew() {
-    let (definition, status) = running(["dead", "dead"]);
-    let mut other = status.clone();
-    other.activities[0].phase = ActivityPhase::Completed;
-    other.activities[0].attempts[0].end = Some("completed".to_owned());
-    let standstills = standstills();
-    let mut seen = Seen::default();
-    let mut look = |status: &Status, seconds: u64| {
-        let span = Span::from_secs(seconds);
-        let now = (Mono(0) + span, Wall(0) + span);
-        let verdict = standstills.verdict((status, &definition), &mut seen, now);
-        verdict.is_some()
-    };
-    assert!(!look(&status, 50));
-    assert!(!look(&other, 69));
-    assert!(!look(&other, 88));
-    assert!(look(&other, 90));
-}
-
-#[test]
-fn looks_are_taken_now_and_then_once_a_machine_stands_still() {
-    let standstills = standstills();
+fn looks_are_taken_where_nothing_happens_beside_a_machine_that_stands_still() {
     let at = |seconds: u64| Mono(0) + Span::from_secs(seconds);
-    let mut seen = Seen::default();
-    assert!(!standstills.asks_for_a_look(&seen, at(4)));
-    assert!(standstills.asks_for_a_look(&seen, at(5)));
-    seen.looked = Some(at(5));
-    assert!(!standstills.asks_for_a_look(&seen, at(6)));
-    assert!(standstills.asks_for_a_look(&seen, at(7)));
+    let mut seen = Seen::from(at(0));
+    let looks = |seen: &mut Seen, seconds| standstills().ask_for_a_look(seen, at(seconds));
+    // The machine stands still from the fifth second on.
+    assert!(!looks(&mut seen, 24));
+    assert!(looks(&mut seen, 25));
+    assert!(!looks(&mut seen, 44));
+    assert!(looks(&mut seen, 45));
     let none = Standstills {
         machines: Vec::new(),
     };
-    assert!(!none.asks_for_a_look(&Seen::default(), at(100)));
+    assert!(!none.ask_for_a_look(&mut Seen::from(at(0)), at(100)));
+    // Whatever happens begins the wait anew, and nothing else does.
+    let mut progress = crate::progress::tests::progress(2);
+    progress.totals.completed += 1;
+    seen.note(&progress, at(60));
+    assert!(!looks(&mut seen, 79));
+    progress.left = Some(Span::from_secs(1));
+    seen.note(&progress, at(79));
+    assert!(looks(&mut seen, 80));
 }

@@ -19,9 +19,11 @@ fn work_goes_on_at_the_power_of_each_step() {
         (1.0, 0.0, 0.5)
     );
     assert_eq!(
-        (power.at_start(), power.at_last(), power.most()),
-        (1.0, 0.5, 1.0)
+        (power.at_start(), power.stands_still_from(), power.most()),
+        (1.0, None, 1.0)
     );
+    let ends = steps(&[(0.0, 1.0), (10.0, 0.0)]);
+    assert_eq!(ends.stands_still_from(), Some(10.0));
     assert_eq!(power.next_change(10.0), Some(20.0));
     assert_eq!(power.next_change(20.0), None);
     assert!(power.changes() && !steps(&[(0.0, 2.0)]).changes());
