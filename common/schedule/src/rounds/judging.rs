@@ -55,7 +55,7 @@ impl Rounds {
             let weight = self.weight(|machine| &machine.shown);
             let shown = &mut self.machines[host as usize].shown;
             shown.overdue(nominal, elapsed, weight);
-            self.has_shown(host);
+            self.note_shown(host);
             let judgement = self.judge(host, expected, real);
             self.conclude(judgement, commands);
         }
@@ -129,10 +129,10 @@ impl Rounds {
             }
             Learning::Pooled { .. } | Learning::Fitted { .. } => {
                 let has_cpu = self.evidence(|machine| &machine.speed).any(Shown::is_known);
-                match has_cpu {
-                    false => self.believe(),
-                    true => self.progress.factor = self.believed_of_both(),
-                }
+                self.progress.factor = match has_cpu {
+                    false => self.believed(|machine| &machine.shown),
+                    true => self.believed_of_both(),
+                };
             }
             Learning::Forecast { margin, .. } => {
                 self.progress.factor = self.forecasts(margin);
@@ -151,7 +151,7 @@ impl Rounds {
     /// Takes in the times of a task that has ended on its machine.
     pub(super) fn learn(&mut self, task: u32, nominal: f64, real: f64) {
         let host = self.progress.host[task as usize];
-        self.has_shown(host);
+        self.note_shown(host);
         let machine = &mut self.machines[host as usize];
         machine.shown.ended(nominal, real);
         if let Some((of, cpu)) = self.cpu.take()
@@ -170,7 +170,7 @@ impl Rounds {
     }
 
     /// A machine has shown something.
-    fn has_shown(&mut self, host: u32) {
+    fn note_shown(&mut self, host: u32) {
         if let Err(place) = self.known.binary_search(&host) {
             self.known.insert(place, host);
         }
@@ -187,27 +187,15 @@ impl Rounds {
 
     /// By machine: the factor that is believed by evidence of a kind.
     fn believed(&self, of: impl Fn(&Machine) -> &Shown + Copy) -> Vec<f64> {
-        let mut factors = Vec::new();
-        self.believed_in(of, &mut factors);
-        factors
-    }
-
-    /// Believes what all times of tasks have shown.
-    fn believe(&mut self) {
-        let mut factors = std::mem::take(&mut self.progress.factor);
-        self.believed_in(|machine| &machine.shown, &mut factors);
-        self.progress.factor = factors;
-    }
-
-    fn believed_in(&self, of: impl Fn(&Machine) -> &Shown + Copy, factors: &mut Vec<f64>) {
         let weight = self.weight(of);
         let mean = mean_factor(self.evidence(of), weight);
         // Most machines of a small process have shown nothing, and are believed to be alike.
-        factors.clear();
-        factors.resize(self.machines.len(), Shown::default().factor(mean, weight));
+        let of_nothing = Shown::default().factor(mean, weight);
+        let mut factors = vec![of_nothing; self.machines.len()];
         for (&host, shown) in self.known.iter().zip(self.evidence(of)) {
             factors[host as usize] = shown.factor(mean, weight);
         }
+        factors
     }
 
     /// By machine: the factor of its own power times that of its tasks' share of it.

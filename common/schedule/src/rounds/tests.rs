@@ -145,6 +145,8 @@ impl World {
             }
             Observation::Stopped(task) => {
                 self.stops.retain(|other| other != task);
+                // The attempt is over, and so is what was asked of it.
+                self.retractions.retain(|other| other != task);
                 self.running.remove(task);
                 self.started_on[*task as usize] = None;
             }
@@ -614,4 +616,13 @@ fn others_move_again_once_the_end_is_later_than_when_a_plan_did_not_pay() {
     for pair in until.windows(2) {
         assert!(pair[1].0.unwrap() > pair[0].1, "{until:?}");
     }
+}
+
+#[test]
+fn what_was_asked_of_an_attempt_that_was_stopped_says_nothing_of_the_next_one() {
+    let seed = 8_152_207_182_508_466_080;
+    let mut world = World::new(&setting(seed, 24, 5), restarting(), seed);
+    world.vanishes = true;
+    while world.advance() {}
+    assert_eq!(world.ended.len(), 24);
 }

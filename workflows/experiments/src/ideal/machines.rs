@@ -138,7 +138,7 @@ impl<'a> Machines<'a> {
     /// Queues tasks.
     pub(super) fn take(&mut self, host: u32, tasks: &[u32]) {
         let setting = self.setting;
-        self.changes(host);
+        self.note_change(host);
         let state = &mut self.hosts[host as usize];
         for &task in tasks {
             let later = |&other: &u32| setting.rank(other) > setting.rank(task);
@@ -149,14 +149,14 @@ impl<'a> Machines<'a> {
 
     /// Takes a task out of the queue of its machine.
     pub(super) fn give_back(&mut self, host: u32, task: u32) {
-        self.changes(host);
+        self.note_change(host);
         let state = &mut self.hosts[host as usize];
         state.queue.retain(|&other| other != task);
     }
 
     /// All times may be others, because tasks or controllers have moved.
     pub(super) fn moved(&mut self, progress: &Progress) {
-        (0..self.hosts.len() as u32).for_each(|host| self.changes(host));
+        (0..self.hosts.len() as u32).for_each(|host| self.note_change(host));
         let mut gates = std::mem::take(&mut self.gates);
         for (time, task) in &mut gates {
             *time = self.arrival(*task, progress).max(progress.now);
@@ -191,13 +191,13 @@ impl<'a> Machines<'a> {
             Powers::Steps(steps) => steps[host as usize].end(now, nominal),
         };
         state.running.push((finish, task));
-        self.changes(host);
+        self.note_change(host);
     }
 
     /// Ends a task that runs.
     pub(super) fn finish(&mut self, host: u32, task: u32, now: f64, progress: &Progress) {
         let problem = self.setting.problem();
-        self.changes(host);
+        self.note_change(host);
         let state = &mut self.hosts[host as usize];
         state.running.retain(|&(_, other)| other != task);
         for slot in slots(problem, progress, task) {
@@ -213,7 +213,7 @@ impl<'a> Machines<'a> {
 
     /// Stops a task that runs, which waits again and has done nothing.
     pub(super) fn stop(&mut self, host: u32, task: u32, progress: &Progress) {
-        self.changes(host);
+        self.note_change(host);
         let state = &mut self.hosts[host as usize];
         state.running.retain(|&(_, other)| other != task);
         for slot in slots(self.setting.problem(), progress, task) {
@@ -323,7 +323,7 @@ impl<'a> Machines<'a> {
     }
 
     /// The next start on a machine has to be found again.
-    fn changes(&mut self, host: u32) {
+    fn note_change(&mut self, host: u32) {
         let state = &mut self.hosts[host as usize];
         if !std::mem::replace(&mut state.is_stale, true) {
             self.stale.push(host);
@@ -374,7 +374,7 @@ impl<'a> Machines<'a> {
                     self.gates.push((self.arrival(succ, progress), succ));
                 } else {
                     let host = progress.host[succ as usize];
-                    self.changes(host);
+                    self.note_change(host);
                 }
             }
         }
