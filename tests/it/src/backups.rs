@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::enrolment::{Yard, start};
+use crate::running_daemon::RunningDaemon;
 use crate::wait;
 
 /// The machines that are ready.
@@ -14,6 +15,22 @@ fn ready(yard: &Yard) -> usize {
     let nodes: Value = serde_json::from_str(&nodes.stdout).unwrap_or_default();
     let nodes = nodes.as_array().cloned().unwrap_or_default();
     nodes.iter().filter(|node| node["state"] == "ready").count()
+}
+
+/// A machine that has joined and is ready.
+fn joined(yard: &Yard) -> RunningDaemon {
+    let token = yard.token(&["--role", "am", "--name", "am1"]);
+    let mut join = vec!["join", &token, "--dir", "lab/am1", "--run"];
+    if rustix::process::geteuid().is_root() {
+        join.push("--shared");
+    }
+    let am = start(&yard.sandbox, "xavantes-am", &join);
+    until_ready(yard);
+    am
+}
+
+fn until_ready(yard: &Yard) {
+    wait::until("the machine is ready", || (ready(yard) == 1).then_some(()));
 }
 
 #[track_caller]
@@ -39,13 +56,7 @@ fn managers_that_lose_their_disks_go_on_from_a_backup_with_their_machines() {
     let yard = Yard::new();
     yard.sandbox.file("two.yaml", TWO);
     let (mut gm, mut pm) = (yard.gm(), yard.pm());
-    let token = yard.token(&["--role", "am", "--name", "am1"]);
-    let mut join = vec!["join", &token, "--dir", "lab/am1", "--run"];
-    if rustix::process::geteuid().is_root() {
-        join.push("--shared");
-    }
-    let _am = start(&yard.sandbox, "xavantes-am", &join);
-    wait::until("the machine is ready", || (ready(&yard) == 1).then_some(()));
+    let _am = joined(&yard);
     runs(&yard);
     let open = yard.token(&["--role", "am"]);
     // A manager that runs is not copied with its journals.
@@ -68,7 +79,7 @@ fn managers_that_lose_their_disks_go_on_from_a_backup_with_their_machines() {
     backup("pm", "of-pm", &[]).expect(0);
     // The managers go on, and then their disks are lost.
     (gm, pm) = (yard.gm(), yard.pm());
-    wait::until("the machine is ready", || (ready(&yard) == 1).then_some(()));
+    until_ready(&yard);
     runs(&yard);
     gm.kill();
     pm.kill();
@@ -82,7 +93,7 @@ fn managers_that_lose_their_disks_go_on_from_a_backup_with_their_machines() {
         yard.xav(&["grid", "restore", &from, &dir]).expect(0);
     }
     let (_gm, _pm) = (yard.gm(), yard.pm());
-    wait::until("the machine is ready", || (ready(&yard) == 1).then_some(()));
+    until_ready(&yard);
     runs(&yard);
     let list = yard.xav(&["list", "--json", "--grid", "lab/client"]);
     let list: Value = serde_json::from_str(&list.expect(0).stdout).unwrap();
@@ -100,13 +111,7 @@ fn a_process_manager_that_is_restored_alone_is_heard_by_those_that_saw_later_epo
     let yard = Yard::new();
     yard.sandbox.file("two.yaml", TWO);
     let (_gm, mut pm) = (yard.gm(), yard.pm());
-    let token = yard.token(&["--role", "am", "--name", "am1"]);
-    let mut join = vec!["join", &token, "--dir", "lab/am1", "--run"];
-    if rustix::process::geteuid().is_root() {
-        join.push("--shared");
-    }
-    let _am = start(&yard.sandbox, "xavantes-am", &join);
-    wait::until("the machine is ready", || (ready(&yard) == 1).then_some(()));
+    let _am = joined(&yard);
     pm.stop();
     yard.xav(&["grid", "backup", "lab/pm/pm.toml", "--to", "of-pm"])
         .expect(0);
