@@ -132,20 +132,30 @@ pub(crate) fn status(status: &Status, definition: &Definition, location: &Locati
 
 /// A plan that moved activities because of a slow machine.
 pub(crate) fn rescheduled(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
+    let mut document = reason(one, machine);
+    document["round"] = json!(one.round);
+    document["moved"] = json!(one.n_moved);
+    let routes = one.routes.iter().map(|route| {
+        json!({
+            "from": machine(route.from),
+            "to": machine(route.to),
+            "activities": route.n,
+        })
+    });
+    document["routes"] = routes.collect();
+    document
+}
+
+/// The reason of such a plan, and its effect.
+pub(crate) fn reason(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> Json {
+    let part = |per_mille: u32| f64::from(per_mille) / 1e3;
     json!({
         "at": moment(one.at),
         "resource": machine(one.resource),
         "cause": if one.is_link { "link" } else { "power" },
-        "power_part": (!one.is_link).then_some(f64::from(one.per_mille) / 1e3),
-        "link_part": one.is_link.then_some(f64::from(one.per_mille) / 1e3),
-        "expected_part": one.expected.map(|expected| f64::from(expected) / 1e3),
-        "round": one.round,
-        "moved": one.n_moved,
-        "routes": one.routes.iter().map(|route| json!({
-            "from": machine(route.from),
-            "to": machine(route.to),
-            "activities": route.n,
-        })).collect::<Json>(),
+        "power_part": (!one.is_link).then_some(part(one.per_mille)),
+        "link_part": one.is_link.then_some(part(one.per_mille)),
+        "expected_part": one.expected.map(part),
         "seconds_without": one.before.seconds(),
         "seconds": one.after.seconds(),
     })

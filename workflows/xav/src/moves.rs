@@ -2,9 +2,13 @@
 //! and the effect.
 
 use model::{ResourceId, Span};
-use wire::client::{MovedBy, Rescheduled};
+use wire::client::{Rescheduled, Status};
 
+use crate::json::machine_of;
 use crate::text;
+
+/// Plans of a process that are told in sentences: of older ones their number.
+const PLANS_SHOWN: usize = 3;
 
 /// Machines that a line names: of more, their number is enough.
 const MACHINES_MAX: usize = 3;
@@ -21,16 +25,6 @@ pub(crate) struct Deviation {
 
 impl From<&Rescheduled> for Deviation {
     fn from(one: &Rescheduled) -> Deviation {
-        Deviation {
-            per_mille: one.per_mille,
-            expected: one.expected,
-            is_link: one.is_link,
-        }
-    }
-}
-
-impl From<&MovedBy> for Deviation {
-    fn from(one: &MovedBy) -> Deviation {
         Deviation {
             per_mille: one.per_mille,
             expected: one.expected,
@@ -85,6 +79,21 @@ pub(crate) fn line(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -
         n => format!("{n} activities move{}", destination(one, machine)),
     };
     format!("{why}: {moved}, {}", effect(one.before, one.after))
+}
+
+/// The last plans of a process, a line each, after the number of those before them.
+pub(crate) fn lines(status: &Status) -> Vec<String> {
+    let machine = machine_of(status);
+    let all = &status.rescheduled;
+    let n_shown = all.len().min(PLANS_SHOWN);
+    let n_older = (status.n_rescheduled as usize).saturating_sub(n_shown);
+    let older = (n_older > 0).then(|| {
+        let plans = text::count(n_older as u64, "plan", "plans");
+        format!("{plans} moved activities before that")
+    });
+    let last = all.iter().skip(all.len() - n_shown);
+    let last = last.map(|one| format!("{}: {}", text::moment(one.at), line(one, &machine)));
+    older.into_iter().chain(last).collect()
 }
 
 /// The effect of a plan on the end that is expected: `the end comes 12.0s earlier`.

@@ -10,14 +10,10 @@ use wire::client::{ActivityPhase, ActivityStatus, AttemptStatus, Phase, Status, 
 use crate::chosen::PAGE;
 use crate::fault::short;
 use crate::json::{cpu, machine_of, makespan};
-use crate::screen;
-use crate::text;
+use crate::{moves, screen, text};
 
 /// Activities that a status shows unless all are wanted: a page.
 const ACTIVITIES_MAX: usize = PAGE;
-
-/// Plans made again for slow machines that a status shows.
-const RESCHEDULED_SHOWN: usize = 3;
 
 /// The word for a process that has not ended and that no run has.
 const INTERRUPTED: &str = "interrupted";
@@ -274,7 +270,8 @@ pub(crate) fn status(
         let left = text::left(left, status.left_p90);
         rows.push(vec!["time".to_owned(), format!("about {left}")]);
     }
-    rows.extend(rescheduled(status));
+    let moved = moves::lines(status).into_iter();
+    rows.extend(moved.map(|row| vec!["rescheduled".to_owned(), row]));
     if let Some(copies) = &status.copies {
         rows.push(vec!["copies".to_owned(), copies.clone()]);
     }
@@ -304,34 +301,6 @@ pub(crate) fn status(
         ));
     }
     text
-}
-
-/// The last plans that moved activities because of slow machines, a row each.
-fn rescheduled(status: &Status) -> Vec<Vec<String>> {
-    let machine = machine_of(status);
-    let n_shown = status.rescheduled.len().min(RESCHEDULED_SHOWN);
-    let n_older = (status.n_rescheduled as usize).saturating_sub(n_shown);
-    let skipped = status.rescheduled.len() - n_shown;
-    let last = status.rescheduled.iter().skip(skipped).map(|one| {
-        let moved = text::count(u64::from(one.n_moved), "activity", "activities");
-        format!(
-            "{}: {} at {} of {}, {moved} moved, {} left instead of {}",
-            text::moment(one.at),
-            machine(one.resource),
-            text::percent(one.per_mille),
-            if one.is_link {
-                "the planned speed of its links"
-            } else {
-                "its power"
-            },
-            one.after,
-            one.before
-        )
-    });
-    let older = (n_older > 0).then(|| text::count(n_older as u64, "time before", "times before"));
-    let rows = older.into_iter().chain(last);
-    rows.map(|row| vec!["rescheduled".to_owned(), row])
-        .collect()
 }
 
 fn started(status: &Status) -> String {

@@ -56,34 +56,16 @@ pub struct Route {
     pub n: u32,
 }
 
-/// A move of one activity by such a plan, with the reason of that plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+/// A move of one activity by such a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct MovedBy {
-    /// The moment at which it was decided.
-    #[n(0)]
-    pub at: Wall,
     /// The machine that it had.
-    #[n(1)]
+    #[n(0)]
     pub from: ResourceId,
     /// The machine that it got.
-    #[n(2)]
+    #[n(1)]
     pub to: ResourceId,
-    /// The machine that is not as fast as was planned.
-    #[n(3)]
-    pub resource: ResourceId,
-    /// As [`Rescheduled::per_mille`].
-    #[n(4)]
-    pub per_mille: u32,
-    /// As [`Rescheduled::expected`].
-    #[n(5)]
-    pub expected: Option<u32>,
-    /// As [`Rescheduled::is_link`].
-    #[cbor(n(6), default)]
-    pub is_link: bool,
-    /// As [`Rescheduled::before`].
-    #[n(7)]
-    pub before: Span,
-    /// As [`Rescheduled::after`].
-    #[n(8)]
-    pub after: Span,
+    /// The plan, without the routes of others.
+    #[n(2)]
+    pub plan: Rescheduled,
 }

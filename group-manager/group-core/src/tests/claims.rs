@@ -313,7 +313,7 @@ fn a_restored_manager_begins_an_epoch_that_nobody_has_seen() {
     });
     bench.all([register(1, "a", 4), attach(1)]);
     assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1000001 r0=a:4/4\n");
-    // What it was raised to is recorded, so that later ones go on from there.
+    // The number is recorded: later epochs go on from there.
     bench.restart_configured(Config::default());
     bench.all([register(1, "a", 4), attach(1)]);
     assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1000002 r0=a:4/4\n");

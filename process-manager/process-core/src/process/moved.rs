@@ -8,7 +8,7 @@ use model::{ActivityId, Entry, ResourceId};
 use wire::client::{MovedBy, ROUTES_MAX};
 
 use crate::process::Process;
-use crate::record::{Cause, Rescheduled, Route};
+use crate::record::{Rescheduled, Route};
 
 /// Plans that moved activities, as far as they are remembered: users are shown them.
 pub(crate) const RESCHEDULED_MAX: usize = 16;
@@ -54,15 +54,9 @@ impl From<&Move> for MovedBy {
     fn from(one: &Move) -> MovedBy {
         let &Move { from, to, ref why } = one;
         MovedBy {
-            at: why.at,
             from,
             to,
-            resource: why.resource,
-            per_mille: why.per_mille,
-            expected: why.expected,
-            is_link: why.cause == Cause::Link,
-            before: why.before,
-            after: why.after,
+            plan: why.into(),
         }
     }
 }

@@ -343,7 +343,7 @@ fn a_restored_manager_begins_an_epoch_that_nobody_has_seen() {
     bench.config.epochs_above = model::Epoch(1_000_000);
     bench.restart();
     assert_eq!(last(&bench), Some(model::Epoch(1_000_001)));
-    // What it was raised to is recorded, so that later ones go on from there.
+    // The number is recorded: later epochs go on from there.
     bench.config.epochs_above = model::Epoch(0);
     bench.restart();
     assert_eq!(last(&bench), Some(model::Epoch(1_000_002)));

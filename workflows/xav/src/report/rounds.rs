@@ -22,7 +22,7 @@ pub(crate) struct Rounds {
     judgements: Vec<Judgement>,
     /// Plans that did before those, of which no more is known.
     n_older: usize,
-    /// What machines took in each round, of those that ended something in it.
+    /// The times of machines in each round, of those that ended something in it.
     parts: Vec<Part>,
 }
 
@@ -102,7 +102,7 @@ impl Rounds {
     }
 }
 
-/// What each machine took in each round that these moments bound, and then in the whole run.
+/// The times of each machine in each round that these moments bound, and then in the whole run.
 fn parts(
     (activities, bars, plan): (&[Row], &[Bar], &Plan),
     bounds: &[u64],
@@ -233,7 +233,7 @@ fn change(before: Span, after: Span) -> String {
     }
 }
 
-/// What machines were planned to take and took.
+/// The planned and the real times of machines.
 fn planned_and_real(report: &Report) -> String {
     let parts = &report.rounds.parts;
     if parts.is_empty() {

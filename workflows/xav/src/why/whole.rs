@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use wire::client::{GroupShares, OwnerShare, Phase, WhyProcess};
 
 use super::Explanation;
-use crate::{fault, json, screen, text};
+use crate::{fault, json, moves, screen, text};
 
 impl Explanation<'_> {
     /// The answer for people: a line for each reason.
@@ -18,7 +18,7 @@ impl Explanation<'_> {
         if let Some(turn) = &why.turn {
             line(turn.words(self.now));
         }
-        for plan in self.plans() {
+        for plan in moves::lines(self.status) {
             line(plan);
         }
         for shares in &why.shares {

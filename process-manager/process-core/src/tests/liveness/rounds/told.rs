@@ -33,19 +33,17 @@ fn an_activity_that_moved_tells_from_where_to_where_and_why_after_a_restart_too(
             assert_eq!(of_it, (Vec::new(), 0));
             continue;
         }
+        let without_routes = crate::record::Rescheduled {
+            routes: None,
+            ..why.clone()
+        };
         let one = MovedBy {
-            at: why.at,
             from,
             to: entry.resource,
-            resource: why.resource,
-            per_mille: why.per_mille,
-            expected: why.expected,
-            is_link: false,
-            before: why.before,
-            after: why.after,
+            plan: (&without_routes).into(),
         };
         assert_eq!(of_it, (vec![one], 1));
-        // What waits takes few bytes although there is something to tell.
+        // Activities that wait take few bytes, although there is something to tell of them.
         let state = known.activity(entry.activity);
         assert!(state.number > 0 || state.open_details().is_none());
     }
