@@ -72,7 +72,7 @@ fn what_waits_at_a_machine_that_stalls_runs_on_the_other_one() {
         .xav(&["status"])
         .expect(0)
         .shows("rescheduled")
-        .shows(&format!("{slow} at "));
+        .shows(&format!("{slow} is "));
     let fast = if slow == "one" { "two" } else { "one" };
     let moved = format!(" to {fast}, the end comes ");
     let slower = format!("{slow} is ");
