@@ -175,9 +175,23 @@ impl<'a> Insertion<'a> {
             .add(2 + n_preds * (n_groups + 2) / ARRIVALS_A_STEP);
     }
 
+    /// The end and the machine of a task that is placed.
+    pub(crate) fn end_of(&self, task: u32) -> (f64, u32) {
+        let Ended { finish, host, .. } = self.ended[task as usize];
+        (finish, host)
+    }
+
     /// The earliest place of the task on a machine that fits it.
     pub(crate) fn on(&self, task: u32, host: u32) -> Candidate {
-        let arrival = self.arrivals.at(host, self.groups[host as usize]);
+        self.on_from(
+            task,
+            host,
+            self.arrivals.at(host, self.groups[host as usize]),
+        )
+    }
+
+    /// The same where its data is there at this time.
+    pub(crate) fn on_from(&self, task: u32, host: u32, arrival: f64) -> Candidate {
         let duration = self.problem.duration(task, host);
         let cores = self.problem.dag().cores(task);
         let gap = (arrival, duration, cores);

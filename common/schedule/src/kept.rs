@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{ActivityId, Entry, Plan, ResourceId, Span};
 
 use crate::check::check_plan_by;
-use crate::insertion::in_order;
+use crate::insertion::{Candidate, Insertion, in_order};
 use crate::meter::Meter;
 use crate::order::{in_ready_order, less};
 use crate::problem::Problem;
@@ -20,8 +20,8 @@ use crate::way::Way;
 /// the request does not have, goes where it ends first. O(n log n + e), beside the search for gaps.
 pub fn kept(request: &Request, entries: &[Entry]) -> Result<Span, Refusal> {
     let problem = problem(request)?;
-    let schedule = staying(&problem, entries, Order::Entries, |_| Stays::Always)?;
-    let schedule = way(request, &problem)?.recounted(&problem, schedule);
+    let way = way(request, &problem)?;
+    let schedule = staying((&problem, &way), entries, Order::Entries, |_| Stays::Always)?;
     up(schedule.makespan()).map_err(Refusal::TooLong)
 }
 
@@ -39,10 +39,8 @@ pub fn moved_from(
         false => Stays::Always,
     };
     let way = way(request, &problem)?;
-    let schedule = staying(&problem, entries, Order::Entries, stays)?;
-    let schedule = way.recounted(&problem, schedule);
-    let other = staying(&problem, entries, Order::StayingFirst, stays)?;
-    let other = way.recounted(&problem, other);
+    let schedule = staying((&problem, &way), entries, Order::Entries, stays)?;
+    let other = staying((&problem, &way), entries, Order::StayingFirst, stays)?;
     let schedule = match less(other.makespan(), schedule.makespan()) {
         true => other,
         false => schedule,
@@ -56,8 +54,9 @@ pub fn moved_from(
 pub fn grown_from(request: &Request, entries: &[Entry]) -> Result<Plan, Refusal> {
     let problem = problem(request)?;
     let way = way(request, &problem)?;
-    let schedule = staying(&problem, entries, Order::Entries, |_| Stays::IfAsSoon)?;
-    let schedule = way.recounted(&problem, schedule);
+    let schedule = staying((&problem, &way), entries, Order::Entries, |_| {
+        Stays::IfAsSoon
+    })?;
     checked("grown-from", request, (&problem, &way), &schedule)
 }
 
@@ -93,9 +92,10 @@ enum Order {
     StayingFirst,
 }
 
-/// Places activities, those that stay on the machines of their entries.
+/// Places activities, those that stay on the machines of their entries, each into the first gap from the time on at
+/// which its data is there by this way.
 fn staying(
-    problem: &Problem,
+    (problem, way): (&Problem, &Way),
     entries: &[Entry],
     by: Order,
     stays: impl Fn(&Entry) -> Stays,
@@ -123,24 +123,60 @@ fn staying(
     order.sort_by_key(|&task| (moves(task), begins[task as usize]));
     let order = in_ready_order(dag, &order);
     let meter = Meter::unlimited();
+    // By task: the machine on which it is, or is to be.
+    let mut places: Vec<Option<u32>> = dag
+        .tasks()
+        .map(|task| match problem.fixed(task) {
+            Some(fixed) => Some(fixed.host),
+            None => hosts.get(&entry(task)?.resource).copied(),
+        })
+        .collect();
     let schedule = in_order(problem, &meter, &order, |insertion, task| {
         let stays = entry(task).map_or(Stays::Never, &stays);
         let host = entry(task).and_then(|entry| hosts.get(&entry.resource).copied());
         let host = host.filter(|&host| problem.fits(task, host));
-        let here = host.map(|host| insertion.on(task, host));
-        match (stays, here) {
-            (Stays::Always, Some(here)) => Some(here),
-            (Stays::IfAsSoon, Some(here)) => {
+        let here = host.map(|host| by_way((problem, way), insertion, &places, (task, host)));
+        let first = match (stays, here) {
+            (Stays::Always, Some(here)) => return Some(here),
+            (Stays::IfAsSoon, Some(_)) | (Stays::Never, _) | (_, None) => {
+                // The machine is chosen by direct messages: there is no quick search by the way of others.
                 let first = insertion.earliest(task)?;
-                Some(match less(first.finish, here.finish) {
-                    true => first,
-                    false => here,
-                })
+                by_way((problem, way), insertion, &places, (task, first.host))
             }
-            (Stays::Never, _) | (_, None) => insertion.earliest(task),
-        }
+        };
+        let stays =
+            here.filter(|here| stays == Stays::IfAsSoon && !less(first.finish, here.finish));
+        let chosen = stays.unwrap_or(first);
+        places[task as usize] = Some(chosen.host);
+        Some(chosen)
     });
-    schedule.map_err(|error| no_schedule(problem, error))
+    let schedule = schedule.map_err(|error| no_schedule(problem, error))?;
+    Ok(way.recounted(problem, schedule))
+}
+
+/// The earliest place of a task on a machine, whose data comes by this way. A controller beside an activity that has no
+/// place yet counts as on that machine.
+fn by_way(
+    (problem, way): (&Problem, &Way),
+    insertion: &Insertion<'_>,
+    places: &[Option<u32>],
+    (task, host): (u32, u32),
+) -> Candidate {
+    if matches!(way, Way::Direct) {
+        return insertion.on(task, host);
+    }
+    let mut arrival = 0.0f64;
+    for (pred, edge) in problem.dag().predecessors(task) {
+        let (end, from) = insertion.end_of(pred);
+        let host_of = |other: u32| match other {
+            _ if other == task => host,
+            _ if other == pred => from,
+            _ => places[other as usize].unwrap_or(host),
+        };
+        let seconds = way.transfer(problem, host_of, (pred, task), edge);
+        arrival = arrival.max(end + seconds);
+    }
+    insertion.on_from(task, host, arrival)
 }
 
 #[cfg(test)]
