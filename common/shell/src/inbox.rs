@@ -152,6 +152,16 @@ impl<I> Inbox<I> {
         }
     }
 
+    /// [`Inbox::tell`] for what a core must know before it takes anything else up. Clients take turns with all
+    /// others, so one that asks before the loop has looked would else be answered between two things told.
+    pub fn tell_first(&self, input: I) {
+        let mut state = self.0.lock();
+        if !state.is_closed {
+            state.add(Lane::Urgent, [input]);
+            self.0.wake(state);
+        }
+    }
+
     /// [`Inbox::tell`] for what must come after the requests of a client.
     pub(crate) fn tell_of_client(&self, input: I) {
         let mut state = self.0.lock();

@@ -93,12 +93,14 @@ impl Input {
         }
     }
 
-    /// The lane in which it waits: leases end where they are not answered for some seconds.
+    /// The lane in which it waits: leases end where they are not answered for some seconds, and what is known of
+    /// earlier runs decides about the first process already.
     pub fn lane(&self) -> Lane {
         match self {
             Input::Activity(_, FromActivity::Renew { .. } | FromActivity::Holding { .. }) => {
                 Lane::Urgent
             }
+            Input::Known(_) | Input::Recalled(_) => Lane::Urgent,
             Input::Request(..)
             | Input::Submission(..)
             | Input::Foresee(..)
@@ -112,8 +114,6 @@ impl Input {
             | Input::ActivityDown(_)
             | Input::Planned(_)
             | Input::Room(_)
-            | Input::Known(_)
-            | Input::Recalled(_)
             | Input::HistoryForgotten(..)
             | Input::Measure => Lane::Peers,
         }

@@ -126,10 +126,10 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let mut clients = Clients::new(&inbox, inputs);
     let (history, known) = HistoryKeeper::open(&config.history, &config.directory, &inbox);
     if !known.is_empty() {
-        inbox.tell(Input::Known(known));
+        inbox.tell_first(Input::Known(known));
     }
     if !config.earlier.is_empty() {
-        inbox.tell(Input::Recalled(config.earlier));
+        inbox.tell_first(Input::Recalled(config.earlier));
     }
     let (groups, machines) = (Peers::new(), Peers::new());
     let numbers: Arc<MachineNumbers> = Arc::default();

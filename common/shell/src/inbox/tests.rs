@@ -29,6 +29,16 @@ fn inputs_come_in_order_and_no_more_than_wished_for() {
 }
 
 #[test]
+fn what_a_core_must_know_first_comes_before_a_client_that_asked_meanwhile() {
+    let (inbox, mut receiver) = inbox();
+    inbox.tell(1);
+    inbox.send_all([10, 11]).unwrap();
+    inbox.tell_first(2);
+    inbox.tell_first(3);
+    assert_eq!(take(&mut receiver, 9, Until::Something), [2, 3, 1, 10, 11]);
+}
+
+#[test]
 fn a_full_queue_refuses_and_a_reader_waits_for_room() {
     const N: u64 = 3 * INBOX_INPUTS_MAX as u64;
     let (inbox, mut receiver) = inbox();
