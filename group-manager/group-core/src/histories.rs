@@ -38,6 +38,12 @@ impl Histories {
         self.by_number.get(&number)?.shown.per_mille(slots, now)
     }
 
+    /// Returns true if something of a machine's past is known.
+    pub(crate) fn has_past(&self, number: MachineNumber) -> bool {
+        let history = self.by_number.get(&number);
+        history.is_some_and(|history| !history.moments.is_empty())
+    }
+
     /// Forgets a machine. Returns true if the repository has something of its past.
     pub(crate) fn remove(&mut self, number: MachineNumber) -> bool {
         let history = self.by_number.remove(&number);

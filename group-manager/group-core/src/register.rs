@@ -42,7 +42,8 @@ impl GroupManager {
             machine.facts == facts && machine.connection == Some(connection)
         });
         let heard = before.map(|machine| machine.heard).unwrap_or_default();
-        let (before_power, power) = (before.map(|machine| machine.facts.power), facts.power);
+        let had_other_power = before.filter(|machine| machine.facts.power != facts.power);
+        let had_other_power = had_other_power.map(|machine| machine.seen);
         let kept = before.map_or(Wall(0), |machine| machine.kept);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
@@ -53,6 +54,10 @@ impl GroupManager {
         if !is_same {
             self.machines.disconnect(connection, Some(resource));
             self.has_changed = true;
+        }
+        // Its past begins with the power that it had first.
+        if let Some(at) = had_other_power.filter(|_| !self.histories.has_past(resource)) {
+            self.keep_moment(cx, resource, at);
         }
         let connection = Some(connection);
         self.machines.insert(
@@ -68,7 +73,7 @@ impl GroupManager {
         );
         let is_watching = self.is_watching();
         self.has_changed |= self.machines.hear(now.mono, resource, is_watching);
-        if before_power.is_some_and(|before| before != power) {
+        if had_other_power.is_some() {
             self.keep_moment(cx, resource, now.wall);
         }
         if let Some(connection) = connection {

@@ -133,6 +133,22 @@ fn the_past_of_a_machine_outlives_its_manager() {
 }
 
 #[test]
+fn the_past_of_a_machine_begins_with_its_first_power() {
+    let mut bench = bench();
+    bench.now.wall = bench.now.wall + Span::from_secs(60);
+    for power in [2.0, 2.0, 0.5] {
+        let mut other = facts("a", 4);
+        other.power = power;
+        bench.feed(register_in(1, 1, other));
+        bench.now.wall = bench.now.wall + Span::from_secs(20);
+    }
+    assert_eq!(
+        history(&mut bench, "a"),
+        "#1: 1*None 2*None 0.5*None 0.5*None\n"
+    );
+}
+
+#[test]
 fn moments_are_kept_in_time_and_are_bounded() {
     let mut bench = bench();
     let load = Load {
