@@ -10,6 +10,7 @@ mod backfill;
 mod chance;
 mod claim;
 mod claims;
+mod declined;
 mod growth;
 mod holdings;
 mod inquiry;
@@ -184,6 +185,8 @@ struct Demand {
     ways: Speeds,
     /// The reason of the plan that slots are claimed for, if it moves activities.
     rescheduled: Option<Box<Rescheduled>>,
+    /// The last plan that was to move activities, and does not pay.
+    declined: Option<Box<Rescheduled>>,
     /// Its activities that other plans have moved.
     moved: BTreeMap<ActivityId, Moved>,
     /// The plan and the slots that its rest needed when it was last seen whether more is held; none

@@ -81,6 +81,18 @@ pub(crate) fn line(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -
     format!("{why}: {moved}, {}", effect(one.before, one.after))
 }
 
+/// A plan that was not taken in a line: `am-2 is 2.1 times slower than expected; nothing moves, since the best plan ends
+/// only 0.3s earlier`.
+pub(crate) fn declined(one: &Rescheduled, machine: &impl Fn(ResourceId) -> String) -> String {
+    let why = Deviation::from(one).words(&machine(one.resource));
+    let gain = one.before.saturating_sub(one.after);
+    let effect = match gain {
+        Span::ZERO => "no earlier".to_owned(),
+        gain => format!("only {gain} earlier"),
+    };
+    format!("{why}; nothing moves, since the best plan ends {effect}")
+}
+
 /// The last plans of a process, a line each, after the number of those before them.
 pub(crate) fn lines(status: &Status) -> Vec<String> {
     let machine = machine_of(status);

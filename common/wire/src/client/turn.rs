@@ -3,7 +3,7 @@
 use minicbor::{Decode, Encode};
 use model::{GroupId, ProcessId, Span, Wall};
 
-use super::{Phase, Why};
+use super::{Phase, Rescheduled, Why};
 
 /// Maximum number of activities that an explanation of a process names.
 pub const WHY_ACTIVITIES_MAX: usize = 8;
@@ -32,6 +32,10 @@ pub struct WhyProcess {
     /// The number of such activities that are not named.
     #[n(5)]
     pub n_more: u32,
+    /// The last plan that was made because a machine is not as fast as was planned, and that was not taken: it moves
+    /// nothing that pays. None once another one was taken, or the machine is as planned again.
+    #[cbor(n(6), default)]
+    pub declined: Option<Rescheduled>,
 }
 
 /// The place of a process in the order of those that wait for their first plan.

@@ -29,6 +29,7 @@ pub(super) fn answer_why_process(step: &Step<'_>, shown: Shown<'_>, id: ProcessI
         });
         why.turn = market.turn(step, shown.attempts, id);
         why.shares = market.shares(known.owner.as_deref());
+        why.declined = market.declined(id).map(Into::into);
     }
     Answer::WhyProcess(Box::new(why))
 }
@@ -62,6 +63,7 @@ fn whole(base: Option<&Process>, process: &Process, seen: &Seen<'_>) -> WhyProce
         shares: Vec::new(),
         activities,
         n_more: u32::try_from(n_more).unwrap_or(u32::MAX),
+        declined: None,
     }
 }
 

@@ -159,7 +159,26 @@ impl Market {
                 .is_ok_and(|plan| n_moved(known, plan) > 0),
         };
         self.note_answered(id, pays);
-        let (Ok(plan), Some((before, after)), true) = (made.result, made.compared, pays) else {
+        let why = moves.why;
+        let why = |n_moved: u32, (before, after): (Span, Span)| {
+            Box::new(Rescheduled {
+                at: step.now.wall,
+                resource: why.resource,
+                per_mille: per_mille(why.factor),
+                n_moved,
+                before,
+                after,
+                cause: why.cause,
+                expected: Some(per_mille(why.expected)),
+                round: why.round,
+                routes: None,
+            })
+        };
+        let declined = made.compared.filter(|_| !pays).map(|ends| why(0, ends));
+        if let Some(demand) = self.demands.get_mut(&id) {
+            demand.declined = declined;
+        }
+        let (Ok(plan), Some(ends), true) = (made.result, made.compared, pays) else {
             step.cx.note(Noted::NotWorthMoving);
             self.set_stage(id, Stage::Settled);
             self.look_after_plan(step, id);
@@ -172,18 +191,7 @@ impl Market {
         };
         let out = known.out().map(|(_, attempt)| attempt);
         let awaited: BTreeSet<AttemptId> = out.filter(leaves).collect();
-        let why = Rescheduled {
-            at: step.now.wall,
-            resource: moves.why.resource,
-            per_mille: per_mille(moves.why.factor),
-            n_moved: n_moved(known, &plan),
-            before,
-            after,
-            cause: moves.why.cause,
-            expected: Some(per_mille(moves.why.expected)),
-            round: moves.why.round,
-            routes: None,
-        };
+        let why = why(n_moved(known, &plan), ends);
         let until = step.now.mono + limits::RETRACT_FOR;
         let is_estimate = knows_work(known, step.history);
         let plan = Box::new(plan);
@@ -193,7 +201,7 @@ impl Market {
             awaited,
             is_asked: false,
             until,
-            why: Box::new(why),
+            why,
         };
         self.set_stage(id, retracting);
         step.timers.set_by(Timer::Judge(id), until);

@@ -23,6 +23,33 @@ pub(crate) fn slow() -> Rescheduled {
     }
 }
 
+/// A plan that was not taken.
+pub(crate) fn in_vain() -> Rescheduled {
+    Rescheduled {
+        n_moved: 0,
+        after: Span::from_millis(41_700),
+        routes: Vec::new(),
+        ..slow()
+    }
+}
+
+#[test]
+fn a_plan_that_was_not_taken_tells_what_it_would_have_gained() {
+    let none = Rescheduled {
+        after: Span::from_secs(43),
+        ..in_vain()
+    };
+    let told = [in_vain(), none].map(|one| declined(&one, &machine));
+    let words = "am-2 is 2.1 times slower than expected; nothing moves, since the best plan ends";
+    assert_eq!(
+        told,
+        [
+            format!("{words} only 300ms earlier"),
+            format!("{words} no earlier")
+        ]
+    );
+}
+
 fn machine(id: ResourceId) -> String {
     format!("am-{}", id.number)
 }

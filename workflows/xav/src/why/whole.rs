@@ -21,6 +21,10 @@ impl Explanation<'_> {
         for plan in moves::lines(self.status) {
             line(plan);
         }
+        if let Some(declined) = &why.declined {
+            let told = moves::declined(declined, &json::machine_of(self.status));
+            line(format!("{}: {told}", text::moment(declined.at)));
+        }
         for shares in &why.shares {
             let group = match why.shares.len() {
                 1 => String::new(),
@@ -105,6 +109,7 @@ impl Explanation<'_> {
             "shares": why.shares.iter().map(shares_document).collect::<Json>(),
             "rescheduled": self.status.rescheduled.iter().map(|one| json::rescheduled(one, &machine)).collect::<Json>(),
             "rescheduled_times": self.status.n_rescheduled,
+            "declined": why.declined.as_ref().map(|one| json::reason(one, &machine)),
             "activities": activities.collect::<Json>(),
             "activities_more": why.n_more,
             "faults": json::faults(self.status, self.definition),
@@ -195,6 +200,7 @@ mod tests {
             shares: Vec::new(),
             activities: Vec::new(),
             n_more: 0,
+            declined: None,
         }
     }
 
@@ -285,6 +291,15 @@ mod tests {
         );
         assert_eq!(document["activities"][1]["reasons"][0]["before"], 3);
         assert_eq!(document["activities_more"], 5);
+        let (text, document) = told(&WhyProcess {
+            declined: Some(crate::moves::tests::in_vain()),
+            ..nothing(Phase::Running)
+        });
+        assert!(
+            text.contains(": r2 is 2.1 times slower than expected; nothing moves"),
+            "{text}"
+        );
+        assert_eq!(document["declined"]["expected_part"], 1.0);
         let (text, _) = told(&nothing(Phase::Cancelled));
         assert!(text.ends_with(" was cancelled\n"), "{text}");
     }

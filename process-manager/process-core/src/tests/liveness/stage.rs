@@ -8,7 +8,7 @@ use model::{
     Now, Policy, ProcessId, ResourceId, Span, Tuning, Wall,
 };
 use wire::attempt::{End, FromActivity, Outcome, Started, ToActivity};
-use wire::client::{Answer, Reason, Request, Submit};
+use wire::client::{Answer, Reason, Request, Submit, WhyProcess};
 use wire::group::{FromGroup, Grant, Offer, Offered, ToGroup};
 
 use crate::Caller;
@@ -154,6 +154,16 @@ impl Stage {
         self.give(Input::Request(ClientId(1), Caller::Local, 3, request));
         match self.answer.take() {
             Some(Answer::Why(why)) => why.reasons,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The explanation of the process as a whole.
+    pub(super) fn why_whole(&mut self) -> WhyProcess {
+        let request = Request::WhyProcess(KEY.process());
+        self.give(Input::Request(ClientId(1), Caller::Local, 4, request));
+        match self.answer.take() {
+            Some(Answer::WhyProcess(why)) => *why,
             other => panic!("{other:?}"),
         }
     }
