@@ -167,7 +167,8 @@ impl Store {
     }
 
     /// Removes blobs until at most `budget` bytes are left, least recently used first, at most some
-    /// thousands in one call. Pinned, held and unflushed blobs stay.
+    /// thousands in one call. Pinned, held and unflushed blobs stay, and small ones for which there is room once large
+    /// ones are gone.
     pub fn evict(&self, budget: Bytes) -> Result<Evicted, EvictError> {
         // Held to the end, so that blobs that are here when `pin` returns stay.
         let pins = lock_of(&self.inner.pins);

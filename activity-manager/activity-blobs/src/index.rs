@@ -1,6 +1,6 @@
 //! The store's index in memory: sizes, last use, durability, and holds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use model::{Bytes, Hash};
@@ -217,8 +217,9 @@ impl Index {
     }
 
     /// The blobs to evict so that at most `budget` bytes stay: durable, not held and not kept by
-    /// the caller; least recently used first; at most `n_max`. Costs n log n in the number of
-    /// blobs.
+    /// the caller; least recently used first; at most `n_max`. Of these the small ones stay for which there is room
+    /// after all, since large ones went too: a process leaves small results beside large intermediate files. Costs
+    /// n log n in the number of blobs.
     pub(crate) fn victims(
         &self,
         budget: u64,
@@ -241,7 +242,7 @@ impl Index {
             .collect();
         candidates.sort_unstable();
         let mut left = self.stored;
-        candidates
+        let oldest = candidates
             .into_iter()
             .take(n_max)
             .take_while(|(_, _, bytes)| {
@@ -249,8 +250,22 @@ impl Index {
                 left -= if is_needed { *bytes } else { 0 };
                 is_needed
             })
-            .map(|(_, hash, _)| hash)
-            .collect()
+            .map(|(_, hash, bytes)| (hash, bytes));
+        let mut victims: Vec<(Hash, u64)> = oldest.collect();
+        // Where not even all of these suffice, none stays: else it might be these that are chosen each time.
+        let Some(mut room) = budget.checked_sub(left) else {
+            return victims.into_iter().map(|(hash, _)| hash).collect();
+        };
+        let mut smallest_first = victims.clone();
+        smallest_first.sort_by_key(|&(_, bytes)| bytes);
+        let spared = smallest_first.into_iter().take_while(|(_, bytes)| {
+            let fits = *bytes <= room;
+            room -= if fits { *bytes } else { 0 };
+            fits
+        });
+        let spared: BTreeSet<Hash> = spared.map(|(hash, _)| hash).collect();
+        victims.retain(|(hash, _)| !spared.contains(hash));
+        victims.into_iter().map(|(hash, _)| hash).collect()
     }
 
     /// Returns true if a victim was not used or held since [`Index::victims`] chose it.

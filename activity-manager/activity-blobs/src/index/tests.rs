@@ -32,6 +32,26 @@ fn least_recently_used_goes_first_and_no_more_than_needed() {
 }
 
 #[test]
+fn small_ones_stay_where_a_large_one_makes_room_enough() {
+    let mut index = Index::default();
+    for (n, bytes) in [(1, 3), (2, 40), (3, 2), (4, 100), (5, 1)] {
+        index.insert(hash(n), size(bytes), Durability::Sealed);
+    }
+    // 40 of 146 have to go: the oldest two suffice, and there is room for the first of them. Then there is not.
+    assert_eq!(index.victims(106, 9, |_| false), [hash(2)]);
+    assert_eq!(index.victims(105, 9, |_| false), [hash(1), hash(2)]);
+    assert_eq!(index.victims(46, 9, |_| false), [hash(4)]);
+    // Of those that are looked at, none stays where they do not suffice.
+    assert_eq!(index.victims(46, 2, |_| false), [hash(1), hash(2)]);
+    index.insert(hash(0), size(0), Durability::Sealed);
+    index.touch(hash(1));
+    index.touch(hash(2));
+    index.touch(hash(3));
+    index.touch(hash(4));
+    assert_eq!(index.victims(1, 2, |_| false), [hash(5), hash(0)]);
+}
+
+#[test]
 fn kept_fresh_and_held_blobs_stay() {
     let mut index = filled();
     index.insert(hash(5), size(10), Durability::Fresh);
