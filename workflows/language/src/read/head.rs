@@ -70,6 +70,11 @@ impl Reader<'_, '_> {
                     let message = format!("{n_copies} copies; at most {COPIES_MAX} can be kept");
                     self.error(at, message);
                 }
+                Some(0) if self.draft.data == DataMode::Controllers => self.hint(
+                    at,
+                    "0 copies, but `data: controllers` keeps one of each output",
+                    "leave `copies` out; with `data: direct` there are none",
+                ),
                 Some(n_copies) => self.draft.copies = n_copies,
                 None => {}
             }
