@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use model::Value;
 use model::limits::VALUE_BYTES;
+use model::{Value, with_article};
 
 use crate::function::{Each, Function, shorten};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
@@ -191,7 +191,7 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                 | Value::Text(_)
                 | Value::List(_)
                 | Value::Artifact(..)) => {
-                    let message = format!("a {} has no fields", other.type_name());
+                    let message = format!("{} has no fields", with_article(&other.type_name()));
                     return Err(failure(offset, message));
                 }
             },
@@ -293,8 +293,8 @@ impl<'a, 'm> Evaluation<'a, 'm> {
                         self.own(Cow::Borrowed(&items[at]), offset).map(Cow::Owned)
                     }
                     (left, right) => {
-                        let (left, right) = (left.type_name(), right.type_name());
-                        Err(failure(offset, format!("a {left} has no item by {right}")))
+                        let (left, right) = (with_article(&left.type_name()), right.type_name());
+                        Err(failure(offset, format!("{left} has no item by {right}")))
                     }
                 }
             }
@@ -337,7 +337,11 @@ impl<'a, 'm> Evaluation<'a, 'm> {
             let found = entries.get(name).ok_or_else(missing)?;
             return self.own(Cow::Borrowed(found), offset).map(Cow::Owned);
         }
-        let message = format!("a {} has no field `{}`", value.type_name(), shorten(name));
+        let message = format!(
+            "{} has no field `{}`",
+            with_article(&value.type_name()),
+            shorten(name)
+        );
         Err(failure(offset, message))
     }
 

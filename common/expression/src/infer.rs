@@ -1,6 +1,8 @@
 //! The kinds of an expression's value from those of the names that it reads, and what is certain to
 //! fault whatever values they have.
 
+use model::with_article;
+
 use crate::function::{Each, Function};
 use crate::kinds::{self, BOOL, FLOAT, INT, Kinds, LIST, MAP, NULL, NUMBER, Set, TEXT};
 use crate::parse::{Kind, Node, Operator, Step, StepKind};
@@ -406,8 +408,7 @@ pub(crate) fn a(kinds: &Kinds) -> String {
     let names = kinds.names();
     match names.as_bytes() {
         b"nothing" | b"anything" => names,
-        [b'a' | b'e' | b'i' | b'o' | b'u', ..] => format!("an {names}"),
-        _ => format!("a {names}"),
+        _ => with_article(&names),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::Value;
+use model::{Value, with_article};
 
 /// Converts JSON into a value. Whole numbers beyond 64 bits become floats.
 pub fn from_json(json: serde_json::Value) -> Value {
@@ -48,7 +48,10 @@ pub fn to_json(value: &Value) -> Result<serde_json::Value, String> {
             serde_json::Value::Object(entries?)
         }
         Value::Artifact(..) => {
-            return Err(format!("a {} cannot be written as JSON", value.type_name()));
+            return Err(format!(
+                "{} cannot be written as JSON",
+                with_article(&value.type_name())
+            ));
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Picking one of many items: the first case whose condition is true, and the place of the item.
 
-use model::{Expression, PickCase, Picked, Value};
+use model::{Expression, PickCase, Picked, Value, with_article};
 
 use crate::{Meter, Programs, Scope};
 
@@ -77,8 +77,8 @@ fn place(
         | Value::List(_)
         | Value::Map(_)
         | Value::Artifact(..)) => {
-            let kind = other.type_name();
-            let message = format!("`[{written}]` is a {kind}, not a whole number");
+            let kind = with_article(&other.type_name());
+            let message = format!("`[{written}]` is {kind}, not a whole number");
             return Err(PickError::Unknown(message));
         }
     };

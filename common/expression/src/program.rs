@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Expression, Value};
+use model::{Expression, Value, with_article};
 
 use crate::evaluate::Evaluation;
 use crate::parse::{self, Name, NameKind, Node};
@@ -52,7 +52,10 @@ impl Program {
         if let Value::Bool(value) = value {
             return Ok(value);
         }
-        let message = format!("true or false is wanted, not a {}", value.type_name());
+        let message = format!(
+            "true or false is wanted, not {}",
+            with_article(&value.type_name())
+        );
         Err(self.named(ExpressionError::new(self.0.node.offset, message)))
     }
 

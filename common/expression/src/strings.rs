@@ -1,7 +1,7 @@
 //! Functions of texts: taking apart, putting together, replacing, writing numbers into them.
 
-use model::Value;
 use model::limits::VALUE_BYTES;
+use model::{Value, with_article};
 
 use crate::function::{float_text, shorten};
 use crate::json::to_json;
@@ -185,8 +185,8 @@ impl Form {
 
     fn write(&self, value: &Value) -> Result<String, String> {
         let unfit = |wanted: &str| {
-            let (letter, kind) = (self.letter, value.type_name());
-            Err(format!("%{letter} takes {wanted}, not a {kind}"))
+            let (letter, kind) = (self.letter, with_article(&value.type_name()));
+            Err(format!("%{letter} takes {wanted}, not {kind}"))
         };
         let text = match (self.letter, value) {
             ('s', _) => {

@@ -236,7 +236,7 @@ fn runtime_errors_name_the_expression_and_the_place() {
         .evaluate_bool(&names(), &mut Meter::new())
         .unwrap_err()
         .message;
-    assert_eq!(message, "in `${ n }`: true or false is wanted, not a int");
+    assert_eq!(message, "in `${ n }`: true or false is wanted, not an int");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn depth_length_and_time_are_bounded() {
     let chain = ["1"; 240].join("+");
     assert_eq!(evaluate(&chain), Ok(Value::Int(240)));
     let path = format!("map{}", ".k".repeat(200));
-    assert!(error(&path).contains("a int has no field `k`"));
+    assert!(error(&path).contains("an int has no field `k`"));
     let long = format!("'{}'", "a".repeat(limits::SOURCE_BYTES_MAX));
     assert!(error(&long).contains("at most 4096"));
 

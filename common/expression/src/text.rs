@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Template, Value};
+use model::{Template, Value, with_article};
 
 use crate::function::float_text;
 use crate::limits::TEXT_BYTES_MAX;
@@ -188,8 +188,8 @@ fn plain(value: &Value) -> Result<String, String> {
         Value::Text(text) => Ok(text.clone()),
         Value::List(_) | Value::Map(_) => Ok(json::to_json(value)?.to_string()),
         Value::Artifact(..) => Err(format!(
-            "a {} is not text; stage it with `inputs:`",
-            value.type_name()
+            "{} is not text; stage it with `inputs:`",
+            with_article(&value.type_name())
         )),
     }
 }

@@ -39,4 +39,4 @@ pub use platform::{
 };
 pub use time::{Mono, Now, Span, Wall};
 pub use units::{Bytes, Work};
-pub use value::{Artifact, ArtifactKind, Type, Value};
+pub use value::{Artifact, ArtifactKind, Type, Value, with_article};

@@ -160,6 +160,15 @@ impl fmt::Display for Type {
     }
 }
 
+/// The name of a type, a value or a controller with its article: `an int`, `a list`.
+pub fn with_article(name: &impl fmt::Display) -> String {
+    let name = name.to_string();
+    match name.as_bytes() {
+        [b'a' | b'e' | b'i' | b'o' | b'u', ..] => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
+}
+
 impl From<Artifact> for Value {
     /// An artifact that an activity produced: it has no name of its own.
     fn from(artifact: Artifact) -> Value {

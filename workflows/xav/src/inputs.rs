@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use model::limits::FILE_NAME_BYTES_MAX;
-use model::{Artifact, Input, Type, Value};
+use model::{Artifact, Input, Type, Value, with_article};
 use serde_json::Value as Json;
 
 use crate::failure::Failure;
@@ -236,8 +236,9 @@ fn one(input: &Input, values: &[&str]) -> Result<InputValue, String> {
         (_, [value]) => single(kind, value)?,
         (_, several) => {
             return Err(format!(
-                "given {} times; a {kind} is given once",
-                several.len()
+                "given {} times; {} is given once",
+                several.len(),
+                with_article(kind)
             ));
         }
     };

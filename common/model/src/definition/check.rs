@@ -43,7 +43,7 @@ use super::{
     Activation, Checked, Draft, Graph, Join, Link, Node, NodeKind, OutputSource, Part, Place,
     Problem, Source,
 };
-use crate::{ActivityId, NodeId, Type, Value};
+use crate::{ActivityId, NodeId, Type, Value, with_article};
 
 /// Names that an expression already knows, so that no variable may have them.
 const RESERVED: [&str; 17] = [
@@ -198,9 +198,9 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
         } else if let Some(default) = &input.default {
             if !input.kind.admits(default) {
                 let message = format!(
-                    "the default is a {}, not a {}",
-                    default.type_name(),
-                    input.kind
+                    "the default is {}, not {}",
+                    with_article(&default.type_name()),
+                    with_article(&input.kind)
                 );
                 problems.add(None, format!("{field}.default"), message);
             } else if let Err(message) = input.check(default) {
@@ -229,9 +229,9 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
         check_type(&variable.kind, &field, problems);
         if !variable.kind.admits(&variable.initial) {
             let message = format!(
-                "the value is a {}, not a {}",
-                variable.initial.type_name(),
-                variable.kind
+                "the value is {}, not {}",
+                with_article(&variable.initial.type_name()),
+                with_article(&variable.kind)
             );
             problems.add(of, field, message);
         }
@@ -402,7 +402,7 @@ fn check_nodes(draft: &Draft, problems: &mut Problems) {
         match &node.kind {
             NodeKind::Sequence(children) | NodeKind::Parallel { children, .. } => {
                 if children.is_empty() {
-                    let message = format!("a {} without children", node.keyword());
+                    let message = format!("{} without children", with_article(&node.keyword()));
                     problems.hint(
                         here,
                         "",
@@ -493,7 +493,7 @@ fn check_source(
             // A list of them is staged in a directory.
             Some(input) if node.is_some() && input.kind.is_list_of_files() => {}
             Some(input) if !matches!(input.kind, Type::File | Type::Directory) => {
-                let message = format!("input `{}` is a {}", input.name, input.kind);
+                let message = format!("input `{}` is {}", input.name, with_article(&input.kind));
                 problems.hint(
                     node,
                     field,

@@ -1,7 +1,7 @@
 //! The values that may be given for an input.
 
 use super::Input;
-use crate::{Type, Value};
+use crate::{Type, Value, with_article};
 
 impl Input {
     /// The paths beside the definition that are the default of a file, or the paths and patterns that are
@@ -37,9 +37,9 @@ impl Input {
     pub fn check(&self, value: &Value) -> Result<(), String> {
         if !self.kind.admits(value) || *value == Value::Null {
             return Err(format!(
-                "a {} is wanted, not a {}",
-                self.kind,
-                value.type_name()
+                "{} is wanted, not {}",
+                with_article(&self.kind),
+                with_article(&value.type_name())
             ));
         }
         let number = match value {

@@ -3,7 +3,7 @@
 
 use expression::{ExpressionError, Meter, ProcessScope, Programs};
 use model::limits::{VALUE_DEPTH_MAX, VALUES_BYTES_MAX};
-use model::{Expression, Fault, FaultName, NodeId, Source, Template, Value};
+use model::{Expression, Fault, FaultName, NodeId, Source, Template, Value, with_article};
 
 use crate::process::Process;
 use crate::process::items::Items;
@@ -96,10 +96,10 @@ pub(crate) fn admit(process: &Process, variable: u32, value: Value) -> Result<Va
     };
     if !declared.kind.admits(&value) {
         return Err(format!(
-            "variable `{}` is a {}, not a {}",
+            "variable `{}` is {}, not {}",
             declared.name,
-            declared.kind,
-            value.type_name()
+            with_article(&declared.kind),
+            with_article(&value.type_name())
         ));
     }
     if !value.is_within_depth(VALUE_DEPTH_MAX) {

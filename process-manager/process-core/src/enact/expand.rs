@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use expression::Meter;
 use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, LIST_STEPS_MAX, PICK_STEPS_MAX, VALUES_BYTES_MAX};
-use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value};
+use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value, with_article};
 
 use crate::enact::evaluate::{Evaluator, expression_fault, scope};
 use crate::enact::pick::picks;
@@ -34,7 +34,7 @@ pub(crate) fn expand(
     let list = evaluator.value(&each.items, &scope(process, &around));
     let list = list.map_err(|error| expression_fault(process, node, &error.to_string()))?;
     let Value::List(items) = list else {
-        let message = format!("`in` is a {}, not a list", list.type_name());
+        let message = format!("`in` is {}, not a list", with_article(&list.type_name()));
         return Err(expression_fault(process, node, &message));
     };
     if items.len() > ITEMS_MAX {

@@ -211,7 +211,7 @@ fn without_items_the_body_is_skipped() {
 #[test]
 fn a_list_that_is_none_and_items_without_a_name_are_faults() {
     assert!(
-        fault(process("size(found) > 9 ? found : 9", None)).ends_with("`in` is a int, not a list")
+        fault(process("size(found) > 9 ? found : 9", None)).ends_with("`in` is an int, not a list")
     );
     let keyed = |text: &str| {
         let mut draft = process("found", None);

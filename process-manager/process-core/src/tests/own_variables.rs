@@ -126,6 +126,6 @@ fn a_value_of_another_type_is_a_fault_of_its_item() {
     assert_eq!(status.summary.phase, Phase::Faulted);
     assert_eq!(
         status.faults[0].message,
-        "variable `score` is a string, not a int"
+        "variable `score` is a string, not an int"
     );
 }

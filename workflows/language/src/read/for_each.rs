@@ -1,7 +1,7 @@
 //! Bodies that are done for each item of a list.
 
 use model::limits::{EXPRESSION_BYTES_MAX, ITEMS_MAX};
-use model::{Draft, Expression, ForEach, Join, Node, NodeId, NodeKind, Type};
+use model::{Draft, Expression, ForEach, Join, Node, NodeId, NodeKind, Type, with_article};
 
 use super::Reader;
 use crate::keys::FOR_EACH_FORM;
@@ -104,7 +104,7 @@ impl Reader<'_, '_> {
             if let Some((name, kind)) = self.declared_kind(&items)
                 && !matches!(kind, Type::List(_) | Type::Json)
             {
-                let message = format!("`{}` is a {kind}, not a list", shorten(name));
+                let message = format!("`{}` is {}, not a list", shorten(name), with_article(&kind));
                 let hint = format!("declare it as `list of {kind}`");
                 self.hint(at, message, hint);
                 return None;

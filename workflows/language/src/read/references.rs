@@ -2,6 +2,7 @@
 
 use model::{
     Expression, Link, Node, NodeId, NodeKind, OutputSource, Pick, PickCase, Source, Staged, Type,
+    with_article,
 };
 
 use super::for_each::{Bodies, for_each};
@@ -331,7 +332,7 @@ impl Reader<'_, '_> {
         let body = *each.children.first()?;
         let (name, kind) = (each.item.clone(), self.item_kind(&each.items));
         if let Some(kind) = kind.filter(|kind| !matches!(kind, Type::File | Type::Directory)) {
-            let message = format!("`{name}` is a {kind}");
+            let message = format!("`{name}` is {}", with_article(&kind));
             let hint = "only a file or a directory can be staged";
             self.hint(at, message, hint);
             return None;
@@ -359,8 +360,8 @@ impl Reader<'_, '_> {
         let node = &self.draft.nodes[activity.index()];
         let NodeKind::Activity(declared) = &node.kind else {
             let message = format!(
-                "`{producer}` is a {}; activities have outputs",
-                node.keyword()
+                "`{producer}` is {}; activities have outputs",
+                with_article(&node.keyword())
             );
             self.error(at, message);
             return None;

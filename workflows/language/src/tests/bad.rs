@@ -95,6 +95,21 @@ error: these wait for each other in a cycle: a -> b -> a
 }
 
 #[test]
+fn no_copies_beside_controllers_that_keep_one_are_refused() {
+    let text = "\
+xavantes: 1
+name: t
+copies: 0
+data: controllers
+body: { activity: a, run: [a] }
+";
+    let expected = "3:9: 0 copies, but `data: controllers` keeps one of each output (leave `copies` out; with `data: \
+                    direct` there are none)";
+    assert_eq!(lines(&refused(text)), [expected]);
+    super::compiled(&text.replace("controllers", "direct"));
+}
+
+#[test]
 fn the_head_is_strict() {
     let text = "\
 xavantes: 2
@@ -120,12 +135,12 @@ body: { activity: a, run: [a] }
         "3:9: 2 copies; at most 1 can be kept",
         "5:3: `a-b` is not a name that expressions can use (letters, digits and _, not beginning with a digit)",
         "6:6: `integer` is not a type (did you mean `int`?)",
-        "7:28: the default is a string, not a int",
+        "7:28: the default is a string, not an int",
         "7:31: unknown key `min` (an input has `type`, `default`, `minimum`, `maximum`)",
         "8:28: 1 is less than 2",
         "9:14: `if` is a word of expressions",
         "9:14: nothing is ever written to the variable `if`",
-        "9:23: the value is a int, not a bool",
+        "9:23: the value is an int, not a bool",
         "10:15: `${ v } and` where `${...}` or activity.output is expected (an expression is written `${ ... }`)",
         "10:32: no activity is called `nobody`",
         "10:47: `v` where `activity.output` or `inputs.NAME` is expected (the variable is read by \"${ v }\")",
@@ -290,7 +305,7 @@ fn references_are_checked() {
             "14:48: the process has no input `korpus` (did you mean `corpus`?)",
             "14:66: `make` where `activity.output` or `inputs.NAME` is expected (its outputs are `make.found`, `make.d`)",
             "14:75: an expression where `activity.output` or `inputs.NAME` is expected (a file is named, not computed)",
-            "14:86: input `limit` is a int (only a file or a directory, or a list of these, can be staged)",
+            "14:86: input `limit` is an int (only a file or a directory, or a list of these, can be staged)",
             "14:103: what is staged here is a directory (write `g/`)",
             "14:114: an activity cannot read its own output",
         ],

@@ -152,7 +152,7 @@ fn items_have_the_kinds_of_their_lists() {
             "13:81: a whole number is wanted, not a string (write `int(note)`)",
             "13:131: `>` cannot compare string and int (write `int(row.size)` for the number in the text)",
             "14:80: a list is wanted, not a string (`lines(r)` or `r.split(',')` makes a list of a text)",
-            "15:32: `total` is a int, not a list (declare it as `list of int`)",
+            "15:32: `total` is an int, not a list (declare it as `list of int`)",
         ],
     );
 }

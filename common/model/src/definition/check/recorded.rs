@@ -4,9 +4,9 @@ use super::bodies::{Bodies, carries, is_around};
 use super::links::Links;
 use super::problems::Problems;
 use super::{check_tree, has_output};
-use crate::NodeId;
 use crate::definition::order::Order;
 use crate::definition::{Checked, Draft, Node, NodeKind, OutputSource, Problem, Source};
+use crate::{NodeId, with_article};
 
 /// The definition that a recorded draft is. A rule that has become stricter since refuses nothing
 /// here: only what the rest of the program relies on is looked at, so that no draft can make it read
@@ -54,11 +54,11 @@ fn check_references(draft: &Draft, bodies: &Bodies<'_>, problems: &mut Problems)
             | NodeKind::If { children, .. }
                 if children.is_empty() =>
             {
-                let message = format!("a {} without children", node.keyword());
+                let message = format!("{} without children", with_article(&node.keyword()));
                 problems.add(Some(id), "", message);
             }
             kind if kind.has_bodies() && node.children().len() != 1 => {
-                let message = format!("a {} without one body", node.keyword());
+                let message = format!("{} without one body", with_article(&node.keyword()));
                 problems.add(Some(id), "", message);
             }
             NodeKind::Activity(activity) => {
