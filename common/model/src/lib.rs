@@ -35,7 +35,8 @@ pub use ids::{
 };
 pub use plan::{Entry, Plan};
 pub use platform::{
-    Network, NetworkLink, Platform, PlatformError, PowerStep, PowerSteps, PowerStepsError, Resource,
+    Network, NetworkLink, Platform, PlatformError, PowerStep, PowerSteps, PowerStepsError,
+    Resource, Way,
 };
 pub use time::{Mono, Now, Span, Wall};
 pub use units::{Bytes, Work};

@@ -77,7 +77,14 @@ impl Routes {
         data: f64,
         from: u32,
     ) -> (f64, u32) {
-        along(problem, self.stops(edge).iter(), controllers, data, from)
+        let mut here = from;
+        let mut seconds = 0.0;
+        for &controller in self.stops(edge) {
+            let next = controllers[controller as usize];
+            seconds += transfer(problem, data, here, next);
+            here = next;
+        }
+        (seconds, here)
     }
 
     /// Seconds from the first stop behind the sender, and the machine of that stop.
@@ -89,14 +96,14 @@ impl Routes {
         data: f64,
         to: u32,
     ) -> (f64, u32) {
-        // Links are the same both ways.
-        along(
-            problem,
-            self.stops(edge).iter().rev(),
-            controllers,
-            data,
-            to,
-        )
+        let mut next = to;
+        let mut seconds = 0.0;
+        for &controller in self.stops(edge).iter().rev() {
+            let here = controllers[controller as usize];
+            seconds += transfer(problem, data, here, next);
+            next = here;
+        }
+        (seconds, next)
     }
 
     /// The controllers that a message passes.
@@ -108,23 +115,6 @@ impl Routes {
             None => &[],
         }
     }
-}
-
-fn along<'a>(
-    problem: &Problem,
-    stops: impl Iterator<Item = &'a u32>,
-    controllers: &[u32],
-    data: f64,
-    from: u32,
-) -> (f64, u32) {
-    let mut here = from;
-    let mut seconds = 0.0;
-    for &controller in stops {
-        let next = controllers[controller as usize];
-        seconds += transfer(problem, data, here, next);
-        here = next;
-    }
-    (seconds, here)
 }
 
 /// Seconds that data takes from machine to machine.
