@@ -49,11 +49,53 @@ impl Shown {
     /// that a machine whose load changes is judged by what it does now.
     pub fn forget_beyond(&mut self, seconds: f64) {
         if self.nominal > seconds {
-            let kept = seconds / self.nominal;
-            self.nominal *= kept;
-            self.real *= kept;
-            self.performances = self.performances.map(|sum| sum * kept);
+            self.fade(seconds / self.nominal);
         }
+    }
+
+    /// All of it counts as so much of what it was, a part.
+    pub fn fade(&mut self, kept: f64) {
+        self.nominal *= kept;
+        self.real *= kept;
+        self.performances = self.performances.map(|sum| sum * kept);
+    }
+
+    /// The same where each task took so many times as long at nominal power as was believed.
+    #[must_use]
+    pub fn scaled(mut self, error: f64) -> Shown {
+        self.nominal *= error;
+        self.performances[1] *= error;
+        self.performances[2] *= error * error;
+        self
+    }
+
+    /// The evidence of both.
+    #[must_use]
+    pub fn and(mut self, other: Shown) -> Shown {
+        self.nominal += other.nominal;
+        self.real += other.real;
+        for (sum, more) in self.performances.iter_mut().zip(other.performances) {
+            *sum += more;
+        }
+        self
+    }
+
+    /// Other evidence of what has ended takes the place of this one. What is overdue stays so.
+    pub fn replace(&mut self, ended: Shown) {
+        *self = Shown {
+            most: self.most,
+            ..ended
+        };
+    }
+
+    /// One of the tasks that were overdue has ended.
+    pub fn end_overdue(&mut self) {
+        self.most = None;
+    }
+
+    /// The seconds of nominal time that it rests on.
+    pub fn nominal(&self) -> f64 {
+        self.nominal
     }
 
     /// The number of tasks that it rests on, of which those that were forgotten in part count in part.

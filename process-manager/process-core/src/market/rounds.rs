@@ -14,12 +14,13 @@
 //! Nothing is judged that nobody has estimated, and all of it is volatile: a restart begins again with the
 //! nominal powers. Only where the machines of a process are two or more is anything noted.
 
+mod evidence;
 mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use history::Store;
-use model::{ActivityId, AttemptId, Mono, Policy, ProcessId, ResourceId, Span};
+use model::{ActivityId, AttemptId, Mono, NodeId, Policy, ProcessId, ResourceId, Span};
 use schedule::rounds::{Shown, THRESHOLD, mean_factor, variances_ratio};
 use wire::attempt::{End, Fetched, Outcome, Started};
 
@@ -35,6 +36,7 @@ use crate::record::{Cause, Phase};
 use crate::step::Step;
 use crate::tally::Noted;
 use crate::timer::Timer;
+use evidence::Evidence;
 
 /// Mean activities that a machine is given in advance, as if it had run them as all machines together run
 /// theirs: [`schedule::rounds::Policy::xavantes`], and docs/rounds.md for what it is worth.
@@ -101,6 +103,8 @@ impl Rounds {
 /// The machines of one process.
 #[derive(Debug)]
 struct Course {
+    evidence: Evidence,
+    /// What that comes to for each machine, as of the last look.
     shown: BTreeMap<ResourceId, Shown>,
     /// The powers that this was taken to mean at the last look: the factor of each machine, and that of all others.
     factors: BTreeMap<ResourceId, f64>,
@@ -128,7 +132,13 @@ struct Course {
 struct Running {
     resource: ResourceId,
     since: Mono,
-    /// The seconds that it takes at the nominal power of its machine, and at the one that it was known to have.
+    /// Where its activity is of a kind of which others have been, or will be.
+    kind: Option<NodeId>,
+    /// True if nobody has measured any of that kind before this process.
+    is_guessed: bool,
+    /// The seconds that it is said to take at the nominal power of its machine.
+    said: f64,
+    /// The same as others of its kind have shown, and at the power that the machine was known to have.
     nominal: f64,
     expected: f64,
     /// The moment at which it is judged if it still runs.
@@ -156,6 +166,7 @@ pub(super) struct Slow {
 impl Default for Course {
     fn default() -> Course {
         Course {
+            evidence: Evidence::default(),
             shown: BTreeMap::new(),
             factors: BTreeMap::new(),
             mean: 1.0,
@@ -181,6 +192,7 @@ impl Course {
 
     /// Takes what machines have shown to be their powers.
     fn learn(&mut self) {
+        self.evidence.tell(&mut self.shown);
         let weight = self.weight();
         let mean = mean_factor(self.shown.values(), weight);
         let factor = |shown: &Shown| shown.factor(mean, weight).clamp(FACTOR_LEAST, FACTOR_MOST);
@@ -217,6 +229,24 @@ impl Course {
         changed.map(|(&resource, _)| resource)
     }
 
+    /// An activity has ended on a machine with so many slots, that was said to take so many seconds and took so many.
+    fn ended(
+        &mut self,
+        (resource, kind): (ResourceId, Option<NodeId>),
+        (said, real): (f64, f64),
+        slots: f64,
+    ) {
+        let weight = self.weight();
+        self.evidence
+            .ended((resource, kind), (said, real), self.mean, weight);
+        let nominal = said * self.evidence.scale(kind);
+        self.count(nominal);
+        self.chance.ended(resource, nominal / real);
+        let memory = slots * self.memory(nominal);
+        self.evidence.forget_beyond(resource, memory);
+        self.shown.entry(resource).or_default().end_overdue();
+    }
+
     /// An activity of so many seconds of nominal time is judged.
     fn count(&mut self, nominal: f64) {
         self.nominal += nominal;
@@ -246,16 +276,22 @@ impl Market {
                 continue;
             }
             self.keep_shown_part(id, resource);
-            let Some(nominal) = self.nominal(known, step.history, activity, resource) else {
+            let Some(said) = self.nominal(known, step.history, activity, resource) else {
                 continue;
             };
             let has_rounds = self.sizing(known).is_some();
+            let kind = kind_of(known, activity).filter(|_| !has_rounds);
+            let declared = known.definition().activity_as_written(activity);
             let course = self.rounds.courses.entry(id).or_default();
+            let nominal = said * course.evidence.scale(kind);
             let expected = nominal / course.factor(resource);
             let due = step.now.mono + overdue_after(expected);
             let running = Running {
                 resource,
                 since: step.now.mono,
+                kind,
+                is_guessed: declared.is_some_and(|one| one.work.is_some()),
+                said,
                 nominal,
                 expected,
                 due,
@@ -308,22 +344,18 @@ impl Market {
                 activity,
                 times: None,
             };
-            let (nominal, expected) = ran.map(|ran| (ran.nominal, ran.expected)).unzip();
+            let (said, expected) = ran.map(|ran| (ran.said, ran.expected)).unzip();
             self.keep_shown_part(id, resource);
-            let nominal = nominal.or_else(|| self.nominal(known, step.history, activity, resource));
-            let Some(nominal) = nominal.filter(|_| outcome.wall > Span::ZERO) else {
+            let said = said.or_else(|| self.nominal(known, step.history, activity, resource));
+            let Some(said) = said.filter(|_| outcome.wall > Span::ZERO) else {
                 self.note_done(step, id, done);
                 continue;
             };
             let course = self.rounds.courses.entry(id).or_default();
-            let expected = expected.unwrap_or(nominal / course.factor(resource));
+            let kind = kind_of(known, activity).filter(|_| !has_rounds);
+            let expected = expected.unwrap_or(said / course.factor(resource));
             done.times = Some((expected, real));
-            course.count(nominal);
-            course.chance.ended(resource, nominal / real);
-            let memory = slots * course.memory(nominal);
-            let shown = course.shown.entry(resource).or_default();
-            shown.ended(nominal, real);
-            shown.forget_beyond(memory);
+            course.ended((resource, kind), (said, real), slots);
             match has_rounds {
                 true => self.note_done(step, id, done),
                 false => {
@@ -385,11 +417,17 @@ impl Market {
                 continue;
             }
             let elapsed = step.now.mono.since(running.since);
-            let (nominal, real) = overdue.entry(running.resource).or_default();
-            *nominal += running.nominal;
-            *real += elapsed.seconds();
+            if running.is_judged(&course.evidence, elapsed) {
+                let (nominal, real) = overdue.entry(running.resource).or_default();
+                *nominal += running.nominal;
+                *real += elapsed.seconds();
+            }
             // The next look is worth it when it has taken twice as long.
             running.due = running.since + elapsed + elapsed;
+            let overdue_at = running.since + overdue_after(running.expected);
+            if overdue_at > step.now.mono {
+                running.due = running.due.min(overdue_at);
+            }
             late.push(Late {
                 activity,
                 number,
@@ -629,6 +667,13 @@ impl Market {
     fn is_judged(&self, known: &Process) -> bool {
         is_judged(known, self.rules.of(known))
     }
+}
+
+/// The kind of an activity in a body.
+fn kind_of(known: &Process, activity: ActivityId) -> Option<NodeId> {
+    let (definition, node) = (known.definition(), activity.node());
+    let is_in_body = definition.enclosing(node).next().is_some();
+    is_in_body.then(|| definition.origin(node))
 }
 
 /// The time after which an attempt is overdue that is expected to take so many seconds.

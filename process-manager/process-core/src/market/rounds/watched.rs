@@ -5,13 +5,32 @@ use std::collections::BTreeSet;
 use model::{ActivityId, Mono, Policy, ProcessId, ResourceId, Span, Work};
 use wire::attempt::Outcome;
 
-use super::Market;
+use super::evidence::Evidence;
+use super::{Market, Running, overdue_after};
 use crate::limits;
 use crate::market::races::Expected;
 use crate::process::Process;
 use crate::record::Phase;
 use crate::step::Step;
 use crate::timer::Timer;
+
+impl Running {
+    /// Returns true if its machine is judged by an attempt that runs for so long and is due, as far as others of its kind
+    /// have shown by now how long they take. As long as none has, it may take any time, until it seems to stand still.
+    pub(super) fn is_judged(&mut self, evidence: &Evidence, elapsed: Span) -> bool {
+        let Some(kind) = self.kind else {
+            return true;
+        };
+        if self.is_guessed && evidence.is_unknown(kind) {
+            let long = Span::from_seconds_up(limits::STANDS_STILL * self.said);
+            return elapsed >= long.max(limits::STANDS_STILL_LEAST);
+        }
+        let nominal = self.said * evidence.scale(self.kind);
+        self.expected *= nominal / self.nominal;
+        self.nominal = nominal;
+        elapsed >= overdue_after(self.expected)
+    }
+}
 
 impl Market {
     /// The expectations of a running attempt.

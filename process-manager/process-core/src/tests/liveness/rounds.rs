@@ -14,6 +14,7 @@ use crate::record::Cause;
 use crate::tests::bench::{KEY, controller, draft, edit, ids, leaf, submission};
 use crate::{Input, Stream, Tally};
 
+mod estimates;
 mod late;
 mod lone;
 mod portions;
@@ -100,6 +101,8 @@ struct Play {
     /// The machine on which each activity has ended.
     ended: BTreeMap<ActivityId, u32>,
     work: f64,
+    /// How many times as long activities take than that, by the names that they are written with.
+    longer: BTreeMap<String, f64>,
     /// True if machines do not answer requests to give back.
     is_deaf: bool,
     /// Attempts that ran when they were stopped.
@@ -138,6 +141,7 @@ impl Play {
             running: BTreeMap::new(),
             ended: BTreeMap::new(),
             work: millis as f64 / 1e3,
+            longer: BTreeMap::new(),
             is_deaf: false,
             n_stopped: 0,
             passed: Span::ZERO,
@@ -228,7 +232,8 @@ impl Play {
             if !self.running.contains_key(&machine) && !queue.is_empty() {
                 let attempt = queue.remove(0);
                 let at = self.stage.now.wall;
-                self.running.insert(machine, (attempt, at, self.work));
+                let work = self.length(attempt.activity);
+                self.running.insert(machine, (attempt, at, work));
                 let started = Started {
                     attempt,
                     pid: 9,
@@ -267,6 +272,12 @@ impl Play {
                     .hear(machine, FromActivity::Outcomes(vec![outcome]));
             }
         }
+    }
+
+    /// The seconds that an activity takes at nominal power.
+    fn length(&self, activity: ActivityId) -> f64 {
+        let name = self.process().definition().plain_name(activity.node());
+        self.work * self.longer.get(name).unwrap_or(&1.0)
     }
 
     /// A file of 20 MB for each output.
