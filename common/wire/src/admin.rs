@@ -104,7 +104,7 @@ pub enum Request {
     #[n(9)]
     Written(#[n(0)] LogPart),
     /// End what a process, or all processes of a process manager that is away, hold. For
-    /// administrators. Answered by [`Response::Released`].
+    /// administrators. Answered by [`Response::Released`], or refused with [`Refused::NoHolder`].
     #[n(10)]
     Release {
         /// The process's ID, or the name of the process manager.
@@ -537,4 +537,8 @@ pub enum Refused {
     #[n(4)]
     #[error("the certificate cannot be renewed before two thirds of its time are over")]
     NotDue(#[n(0)] Wall),
+    /// [`Request::Release`] names no process manager, and it is not the whole ID of a process.
+    #[n(5)]
+    #[error("there is no process manager {0:?}, and it is no process's ID")]
+    NoHolder(#[n(0)] String),
 }

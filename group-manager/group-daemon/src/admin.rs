@@ -264,10 +264,7 @@ impl AdminServer {
             (Some(number), _) => Holder::Manager(number),
             (None, Ok(process)) => Holder::Process(process),
             (None, Err(_)) => {
-                let what: String = what.chars().take(80).collect();
-                let told =
-                    format!("there is no process manager {what:?}, and it is no process's ID");
-                return Err(Refused::Not(told));
+                return Err(Refused::NoHolder(what.chars().take(80).collect()));
             }
         };
         match self.manager.give_up(holder).ok_or_else(no_answer)? {

@@ -61,8 +61,9 @@ impl Asked {
         origin: RequestOrigin<'_>,
         answer: &Result<Response, Refused>,
     ) {
-        // A daemon asks to be renewed until it may be.
-        if matches!(answer, Err(Refused::NotDue(_))) {
+        // A daemon asks to be renewed until it may be. Where a word is the beginning of a process's ID, the
+        // question is asked again with the whole of it.
+        if matches!(answer, Err(Refused::NotDue(_) | Refused::NoHolder(_))) {
             return;
         }
         let member = origin.certificate.map(|member| member.identity.to_string());

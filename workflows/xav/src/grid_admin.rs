@@ -11,6 +11,7 @@ mod join;
 mod log;
 mod node_history;
 mod nodes;
+mod release;
 mod token;
 
 pub(crate) use arguments::{Certificates, Check, Drain, Grid, Nodes, Of, Token};

@@ -462,7 +462,8 @@ fn hidden(failure: Failure, id: &str) -> Failure {
     ))
 }
 
-fn begins(process: ProcessId, id: &str) -> bool {
+/// True if the ID of a process begins so.
+pub(crate) fn begins(process: ProcessId, id: &str) -> bool {
     process.to_string().starts_with(&id.to_ascii_lowercase())
 }
 

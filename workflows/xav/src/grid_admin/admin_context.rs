@@ -74,6 +74,11 @@ impl AdminContext {
 
     /// Asks, and gives the answer if it is not a refusal.
     pub(super) fn ask(&self, ask: &Request) -> Result<Response, Failure> {
+        self.told(ask)?.map_err(|refused| refusal(&refused))
+    }
+
+    /// Asks, and gives the answer or the refusal.
+    pub(super) fn told(&self, ask: &Request) -> Result<Result<Response, Refused>, Failure> {
         let credentials = load(&self.identity)?;
         let me = credentials.identity();
         let gm: Identity = self.group_manager.identity(me, Role::Gm);
@@ -86,17 +91,26 @@ impl AdminContext {
             ))
         })?;
         match wire::decode(&told) {
-            Ok(Response::Refused(Refused::NotDue(due))) => Err(Failure::new(format!(
-                "the certificate is renewed from {} on, when two thirds of its time are over",
-                crate::text::moment(due)
-            ))),
-            Ok(Response::Refused(refused)) => Err(Failure::new(format!(
-                "the group manager refused: {refused}"
-            ))),
-            Ok(told) => Ok(told),
+            Ok(Response::Refused(refused)) => Ok(Err(refused)),
+            Ok(told) => Ok(Ok(told)),
             Err(_) => Err(unfit()),
         }
     }
+}
+
+/// The failure when the group manager has refused.
+pub(super) fn refusal(refused: &Refused) -> Failure {
+    Failure::new(match refused {
+        Refused::NotDue(due) => format!(
+            "the certificate is renewed from {} on, when two thirds of its time are over",
+            text::moment(*due)
+        ),
+        Refused::Role(_)
+        | Refused::Unreadable
+        | Refused::Not(_)
+        | Refused::Failed(_)
+        | Refused::NoHolder(_) => format!("the group manager refused: {refused}"),
+    })
 }
 
 /// Asks the group manager of the grid that was given or chosen; none if none was.

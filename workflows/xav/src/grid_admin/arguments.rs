@@ -227,8 +227,8 @@ pub(crate) struct Nodes {
     /// The users' shares and limits, what they have used, and the slots that they hold
     #[arg(long, conflicts_with_all = ["name", "release"])]
     pub(crate) shares: bool,
-    /// Give back the slots of a process, or of a process manager that is away, as soon as machines
-    /// have nothing of it
+    /// Give back the slots of a process, by the beginning of its ID, or of a process manager that is
+    /// away, by its name, as soon as machines have nothing of it
     #[arg(long, value_name = "PROCESS|PROCESS-MANAGER", conflicts_with_all = ["name", "json"])]
     pub(crate) release: Option<String>,
     #[command(flatten)]

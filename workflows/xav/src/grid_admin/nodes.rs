@@ -9,14 +9,14 @@ use wire::resource::OWN_LABELS;
 
 use super::admin_context::{AdminContext, unfit};
 use super::arguments::{Drain, Nodes};
-use super::node_history;
+use super::{node_history, release};
 use crate::failure::{Failure, Outcome};
 use crate::{screen, text};
 
 /// `xav nodes`
 pub(super) fn nodes(arguments: &Nodes) -> Outcome {
     if let Some(what) = &arguments.release {
-        return release(arguments, what);
+        return release::release(&arguments.of, what);
     }
     if let Some(name) = arguments.name.as_ref().filter(|_| arguments.history) {
         let ask = Request::NodeHistory { name: name.clone() };
@@ -109,21 +109,6 @@ fn shares(arguments: &Nodes, owners: Option<Owners>) -> Outcome {
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
     screen::out(&text::table(&rows))?;
-    Ok(0)
-}
-
-/// `xav nodes --release`
-fn release(arguments: &Nodes, what: &str) -> Outcome {
-    let what = what.to_owned();
-    let told = AdminContext::of(&arguments.of)?.ask(&Request::Release { what })?;
-    let Response::Released { slots } = told else {
-        return Err(unfit());
-    };
-    screen::out(&match slots {
-        0 => "It holds no slots.\n".to_owned(),
-        1 => "1 slot is free as soon as its machine has nothing of it.\n".to_owned(),
-        slots => format!("{slots} slots are free as soon as their machines have nothing of it.\n"),
-    })?;
     Ok(0)
 }
 
