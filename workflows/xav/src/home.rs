@@ -12,7 +12,7 @@ use crate::arguments::{State, Which};
 use crate::ask::Source;
 use crate::failure::{Failure, chain, status};
 use crate::location::Location;
-use crate::remote::{self, Remote};
+use crate::remote::{self, Home, Remote};
 use crate::screen;
 use crate::state::{StateDirectory, StateError};
 use crate::summary_file::{self, Known};
@@ -307,10 +307,22 @@ pub(crate) struct Entry {
 
 /// All processes of a scope, the newest first, and what could not be read.
 pub(crate) fn list(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
+    listed(scope, Remote::list)
+}
+
+/// The same for somebody who only looks: process managers that cannot be reached are soon given up.
+pub(crate) fn list_soon(scope: &Scope) -> (Vec<Entry>, Vec<String>) {
+    listed(scope, Remote::list_soon)
+}
+
+fn listed(
+    scope: &Scope,
+    of_grid: impl Fn(&Remote) -> (Vec<(Home, Summary)>, Vec<Failure>),
+) -> (Vec<Entry>, Vec<String>) {
     let mut all = Vec::new();
     let mut warnings = Vec::new();
     if let Scope::Grid(remote) = scope {
-        let (known, failures) = remote.list();
+        let (known, failures) = of_grid(remote);
         all.extend(known.into_iter().map(|(home, summary)| Entry {
             summary,
             location: Location::Grid(home),

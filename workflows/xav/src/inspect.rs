@@ -17,7 +17,7 @@ use crate::{fault, json, pages, render, screen, text};
 /// `xav list`
 pub(crate) fn list(arguments: &List) -> Outcome {
     let scope = Scope::of(&arguments.state)?;
-    let (mut entries, warnings) = home::list(&scope);
+    let (mut entries, warnings) = home::list_soon(&scope);
     let now = shell::clock::wall();
     if let Some(after) = &arguments.after {
         let last = scope.find(Some(after))?.process;

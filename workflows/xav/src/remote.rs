@@ -38,6 +38,15 @@ const CLIENT: &str = "client";
 /// The longest wait for a process manager after another one has answered.
 const PATIENCE: Span = Span::from_secs(2);
 
+/// The longest wait for the connection to a process manager after all that are connected have answered, where
+/// somebody only looks.
+///
+/// A manager that is away says nothing, as one over a slow link does at first. A connection takes two or three
+/// round trips and an answer one more: over a link on which all that takes a second, there is a connection by
+/// this time, and then the answer is waited for as long as ever. Where the user's own link is the slow one, the
+/// others answer late too, and this time begins with their answers.
+const LAG: Span = Span::from_millis(500);
+
 /// A grid, as one of its users knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Remote(Arc<Known>);
@@ -128,23 +137,19 @@ impl Remote {
 
     /// All processes of the user that its process managers have, and which of them do not answer.
     pub(crate) fn list(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
-        let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = self.lists().collect();
-        answers.sort_by_key(|(home, _)| home.manager);
-        let (mut all, mut failures) = (Vec::new(), Vec::new());
-        for (home, answer) in answers {
-            match answer {
-                Ok(processes) => all.extend(processes.into_iter().map(|one| (home.clone(), one))),
-                Err(failure) => failures.push(failure),
-            }
-        }
-        (all, failures)
+        in_order(self.lists(Answers::to(PATIENCE)))
+    }
+
+    /// The same, with less patience for those that cannot be reached.
+    pub(crate) fn list_soon(&self) -> (Vec<(Home, Summary)>, Vec<Failure>) {
+        in_order(self.lists(Answers::soon(PATIENCE, LAG)))
     }
 
     /// The process manager that has a process, as soon as it has said so; or which of them did not
     /// answer.
     pub(crate) fn home_of(&self, process: ProcessId) -> Result<Home, Vec<Failure>> {
         let mut failures = Vec::new();
-        for (home, answer) in self.lists() {
+        for (home, answer) in self.lists(Answers::to(PATIENCE)) {
             match answer {
                 Ok(known) if known.iter().any(|one| one.process == process) => return Ok(home),
                 Ok(_) => {}
@@ -155,10 +160,9 @@ impl Remote {
     }
 
     /// Has all process managers list processes at the same time.
-    fn lists(&self) -> Answers<Vec<Summary>> {
-        let mut answers = Answers::to(PATIENCE);
+    fn lists(&self, mut answers: Answers<Vec<Summary>>) -> Answers<Vec<Summary>> {
         for home in self.homes() {
-            answers.ask(home, Home::list);
+            answers.reach_and_ask(home, Home::client, list);
         }
         answers
     }
@@ -183,6 +187,20 @@ impl Remote {
         let found = answers.first_within(Span(u64::MAX), &mut failures);
         found.ok_or_else(|| several(failures))
     }
+}
+
+/// All processes in the order of the process managers, and which of these do not answer.
+fn in_order(answers: Answers<Vec<Summary>>) -> (Vec<(Home, Summary)>, Vec<Failure>) {
+    let mut answers: Vec<(Home, Result<Vec<Summary>, Failure>)> = answers.collect();
+    answers.sort_by_key(|(home, _)| home.manager);
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for (home, answer) in answers {
+        match answer {
+            Ok(processes) => all.extend(processes.into_iter().map(|one| (home.clone(), one))),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    (all, failures)
 }
 
 /// The failure when no process manager answers.
@@ -245,28 +263,27 @@ impl Home {
     fn peer(&self) -> &PeerAddress {
         &self.remote.0.managers[self.manager]
     }
+}
 
-    /// The user's processes there, the newest first, asked for page by page.
-    pub(crate) fn list(&self) -> Result<Vec<Summary>, Failure> {
-        let mut client = self.client()?;
-        let mut wanted = ProcessesWanted {
-            limit: u32::MAX,
-            ..ProcessesWanted::default()
+/// The user's processes at a process manager, the newest first, asked for page by page.
+fn list(mut client: Client) -> Result<Vec<Summary>, Failure> {
+    let mut wanted = ProcessesWanted {
+        limit: u32::MAX,
+        ..ProcessesWanted::default()
+    };
+    let mut all = Vec::new();
+    loop {
+        let answer = client.ask(Request::Processes(Box::new(wanted.clone())));
+        let answer = answer.map_err(|error| Failure::because(&error))?;
+        let Answer::ProcessesPage(page) = answer else {
+            return Err(unfit(&answer));
         };
-        let mut all = Vec::new();
-        loop {
-            let answer = client.ask(Request::Processes(Box::new(wanted.clone())));
-            let answer = answer.map_err(|error| Failure::because(&error))?;
-            let Answer::ProcessesPage(page) = answer else {
-                return Err(unfit(&answer));
-            };
-            all.extend(page.processes);
-            let last = all.last().filter(|_| page.has_more);
-            let Some(last) = last else {
-                return Ok(all);
-            };
-            wanted.after = Some((last.submitted, last.process));
-        }
+        all.extend(page.processes);
+        let last = all.last().filter(|_| page.has_more);
+        let Some(last) = last else {
+            return Ok(all);
+        };
+        wanted.after = Some((last.submitted, last.process));
     }
 }
 

@@ -75,6 +75,60 @@ fn one_that_says_nothing_is_waited_for_until_another_one_has_answered() {
     assert_eq!(told.len(), 2);
 }
 
+/// Far longer than any of these tests takes.
+const MINUTE: Span = Span::from_secs(60);
+
+#[test]
+fn one_without_a_connection_is_given_up_soon_after_the_others_have_answered() {
+    let dir = directory(Role::User);
+    let remote = Remote::open(dir.path()).unwrap();
+    let homes: Vec<Home> = remote.homes().collect();
+    let (_held, silence) = std::sync::mpsc::sync_channel::<()>(1);
+    let mut answers = Answers::soon(MINUTE, Span::ZERO);
+    let late = move |_: &Home| {
+        let _ = silence.recv();
+        Ok(())
+    };
+    answers.reach_and_ask(homes[0].clone(), late, |()| Ok("late"));
+    answers.reach_and_ask(homes[1].clone(), |_| Ok(()), |()| Ok("here"));
+    let (home, answer) = answers.next().unwrap();
+    assert_eq!((home.name(), answer.unwrap()), ("b", "here"));
+    let (home, answer) = answers.next().unwrap();
+    let failure = answer.unwrap_err().to_string();
+    assert!(
+        failure.starts_with("could not reach pm a at h:2 within "),
+        "{failure}"
+    );
+    assert_eq!(home.name(), "a");
+    assert!(answers.next().is_none());
+}
+
+#[test]
+fn one_with_a_connection_is_waited_for_after_the_others_have_answered() {
+    let dir = directory(Role::User);
+    let remote = Remote::open(dir.path()).unwrap();
+    let homes: Vec<Home> = remote.homes().collect();
+    let (reached, is_reached) = std::sync::mpsc::sync_channel::<()>(1);
+    let (go, may_go) = std::sync::mpsc::sync_channel::<()>(1);
+    let mut answers = Answers::soon(MINUTE, Span::ZERO);
+    let slow = move |()| {
+        reached.send(()).unwrap();
+        may_go.recv().unwrap();
+        Ok("slow")
+    };
+    answers.reach_and_ask(homes[0].clone(), |_| Ok(()), slow);
+    let after = move |_: &Home| {
+        is_reached.recv().unwrap();
+        Ok(())
+    };
+    answers.reach_and_ask(homes[1].clone(), after, |()| Ok("here"));
+    let (home, answer) = answers.next().unwrap();
+    assert_eq!((home.name(), answer.unwrap()), ("b", "here"));
+    go.send(()).unwrap();
+    let (home, answer) = answers.next().unwrap();
+    assert_eq!((home.name(), answer.unwrap()), ("a", "slow"));
+}
+
 #[test]
 fn all_are_waited_for_where_none_answers() {
     let dir = directory(Role::User);
