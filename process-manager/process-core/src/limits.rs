@@ -135,6 +135,9 @@ pub const SILENCE: Span = Span::from_secs(15);
 /// The greatest age of an offer that may end a process for want of a machine: a group repeats its
 /// offer every five seconds.
 pub const OFFER_FRESH: Span = Span::from_secs(6);
+/// Processes say that they wait for a group manager after so long without an offer of any: one that is started again
+/// is back before.
+pub const SILENT_FOR: Span = Span::from_secs(3);
 /// A watcher is told at most this often.
 pub const WATCH: Span = Span::from_millis(100);
 /// Timers that ring in one step: thousands of processes may wait for the same moment, and leases are

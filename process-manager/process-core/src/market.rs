@@ -30,6 +30,7 @@ mod replicas;
 mod returns;
 mod rounds;
 mod rule;
+mod silence;
 mod slots;
 mod staying;
 mod telling;
@@ -68,6 +69,7 @@ use replicas::has_replicas;
 use returns::Returns;
 use rounds::Rounds;
 use rule::Rules;
+use silence::Silence;
 use slots::Slots;
 use staying::Moved;
 use telling::Telling;
@@ -106,6 +108,7 @@ pub(crate) struct Market {
     probes: Probes,
     telling: Telling,
     overdue: Option<Overdue>,
+    silence: Silence,
     /// Slots to be given back before the end of their processes.
     returns: Returns,
     /// Processes that were granted a part of their claims, to be planned on that alone.
@@ -270,6 +273,7 @@ impl Market {
         self.release_again(step, group);
         self.attach_group(step, group);
         self.claim_again(step, group);
+        self.expect_offer(step);
     }
 
     /// Asks a group manager for its offer, until it has made one.
@@ -307,6 +311,7 @@ impl Market {
         if link.is_shared() && !was_shared {
             self.returns.hurry(step);
         }
+        self.end_silence(step);
         self.inquire(step, group, told);
         if is_late {
             self.misfits.clear();

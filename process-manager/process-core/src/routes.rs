@@ -150,6 +150,7 @@ impl Parts {
             }
             Timer::Recall(process) => step.marks.mark(process),
             Timer::Turns => self.take_turns(step),
+            Timer::Silent => self.market.note_silence(step),
             Timer::Overdue => self.market.tell_overdue(step),
             Timer::Shown => self.market.tell_shown(step),
             Timer::Copy(process) => self.files.repeat_copies(step, &self.machines, process),
@@ -185,6 +186,7 @@ impl Parts {
             self.begin(step, id, false);
         }
         self.market.release_held(step);
+        self.market.expect_offer(step);
         step.pack_soon();
         self.files.resume_copies(step);
         self.expect_all(step);

@@ -28,6 +28,7 @@ pub(crate) enum Timer {
     Recall(ProcessId),
     Turns,
     Overdue,
+    Silent,
     Shown,
     Copy(ProcessId),
     Discard(ProcessId),

@@ -37,6 +37,7 @@ mod returns;
 mod rule;
 mod shelf;
 mod shown;
+mod silent_group;
 mod sockets;
 mod two_managers;
 mod unavailable;

@@ -9,9 +9,11 @@ use crate::text;
 
 use self::again::RunAgains;
 use self::moved::Moved;
+use self::waits::Waits;
 
 mod again;
 mod moved;
+mod waits;
 
 /// Bars of controllers beside that of the process.
 const BARS_MAX: usize = 6;
@@ -35,6 +37,8 @@ pub(crate) enum Display {
         told: Wall,
         /// The news that users were told of.
         happened: Happened,
+        /// The wait that they were told of.
+        waits: Waits,
     },
     /// Bars that are drawn again and again.
     Bars(Box<Bars>),
@@ -92,6 +96,7 @@ impl Display {
         Display::Lines {
             told: shell::clock::wall(),
             happened: Happened::default(),
+            waits: Waits::default(),
         }
     }
 
@@ -99,8 +104,13 @@ impl Display {
     pub(crate) fn update(&mut self, progress: Progress, definition: &Definition, now: Wall) {
         match self {
             Display::Silent => {}
-            Display::Lines { told, happened } => {
+            Display::Lines {
+                told,
+                happened,
+                waits,
+            } => {
                 screen::tell(&happened.take(&progress, definition, now));
+                screen::tell(&waits.take(&progress, now));
                 if now.since(*told) >= LINE_EVERY && !progress.phase.has_ended() {
                     *told = now;
                     screen::tell(&format!("{}\n", line(&progress, definition, now)));
@@ -119,7 +129,9 @@ impl Display {
     pub(crate) fn tick(&mut self, definition: &Definition, now: Wall) {
         match self {
             Display::Silent => {}
-            Display::Lines { happened, .. } => screen::tell(&happened.wait(now)),
+            Display::Lines {
+                happened, waits, ..
+            } => screen::tell(&(happened.wait(now) + &waits.wait(now))),
             Display::Bars(bars) => {
                 let told = bars.happened.wait(now);
                 bars.tell(&told);

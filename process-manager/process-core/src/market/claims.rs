@@ -166,6 +166,7 @@ impl Market {
     pub(crate) fn group_down(&mut self, step: &mut Step<'_>, group: GroupId) {
         self.groups.insert(group, GroupLink::default());
         self.forget_offer(group);
+        self.expect_offer(step);
         self.claims.give_up(group);
         let waiting: Vec<ProcessId> = self.claims.to(group).map(|(id, _)| id).collect();
         for &id in &waiting {

@@ -160,6 +160,9 @@ impl Market {
     /// The thing that a process waits for, in words.
     pub(crate) fn waiting_for(&self, id: ProcessId) -> Option<String> {
         let demand = self.demands.get(&id)?;
+        if let Some(silent) = self.waits_for_silent(demand) {
+            return Some(silent);
+        }
         let is_first = matches!(demand.stage, Stage::Wanting) && !demand.has_plan;
         if !is_first || demand.is_beyond_limit {
             return demand.waiting_for.clone();

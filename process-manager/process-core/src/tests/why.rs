@@ -51,6 +51,33 @@ fn what_waits_names_what_comes_before_the_nearest_first() {
     assert!(matches!(answer, Answer::Refused(_)));
 }
 
+#[test]
+fn a_process_that_waits_since_the_group_manager_does_not_answer_says_so_after_some_seconds() {
+    let mut bench = Bench::new(well);
+    bench.give(Input::GroupDown(GROUP));
+    bench.submit(diamond());
+    bench.ask(Request::Watch(KEY.process()));
+    let waits = |bench: &mut Bench| whole(bench).waiting_for.unwrap();
+    bench.pass(2);
+    assert!(!waits(&mut bench).contains("does not answer"));
+    bench.answers.clear();
+    bench.pass(2);
+    let told = "the group manager, which does not answer";
+    assert_eq!(waits(&mut bench), told);
+    assert_eq!(bench.status().waiting_for.as_deref(), Some(told));
+    let reasons = reasons(&mut bench, 1);
+    let is_told =
+        |reason: &Reason| matches!(reason, Reason::Machines(why) if why.starts_with(told));
+    assert!(is_told(&reasons[0]), "{reasons:?}");
+    // Whoever watches hears it without a question.
+    let is_told = |answer: &Answer| matches!(answer, Answer::Progress(progress) if progress.waiting_for.as_deref() == Some(told));
+    assert!(bench.answers.iter().any(is_told), "{:?}", bench.answers);
+    bench.give(Input::GroupUp(GROUP));
+    bench.run();
+    assert_eq!(bench.status().waiting_for, None);
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+}
+
 /// The explanation of the process as a whole.
 fn whole(bench: &mut Bench) -> WhyProcess {
     let answer = bench.answer(Request::WhyProcess(KEY.process()));
