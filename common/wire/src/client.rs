@@ -100,7 +100,8 @@ pub enum Request {
         #[n(4)]
         offset: u64,
     },
-    /// List the machines that processes may use at the moment. Answered by `Machines`.
+    /// List the machines that processes may use at the moment. Answered by `Machines`, or by `NoRoom` where no machine
+    /// works for the process manager.
     #[n(10)]
     Machines,
     /// Explain the state of a process as a whole. Answered by `WhyProcess`, `Refused` or `Unknown`.
@@ -256,8 +257,7 @@ pub enum Answer {
     /// The explanation of a process's state.
     #[n(14)]
     WhyProcess(#[n(0)] Box<WhyProcess>),
-    /// The process manager has no room for the process at the moment, for this reason: another one may
-    /// take it.
+    /// The process manager takes no process at the moment, for this reason: another one may take it.
     #[n(15)]
     NoRoom(#[n(0)] String),
     /// A page of what activities took.

@@ -59,6 +59,8 @@ pub(crate) struct Clients {
     forgotten: VecDeque<ProcessId>,
     /// The disk space for further processes.
     room: Room,
+    /// True if the group has revoked the certificate of this manager.
+    is_barred: bool,
     /// What users have here.
     quotas: Quotas,
 }
@@ -113,6 +115,11 @@ impl Clients {
     /// The disk has room for these processes.
     pub(crate) fn set_room(&mut self, room: Room) {
         self.room = room;
+    }
+
+    /// The group has revoked the certificate of this manager, or lets it in again.
+    pub(crate) fn set_barred(&mut self, is_barred: bool) {
+        self.is_barred = is_barred;
     }
 
     /// The number of clients that watch.

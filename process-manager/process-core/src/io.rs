@@ -47,6 +47,9 @@ pub enum Input {
     Planned(Box<PlanResult>),
     /// The free disk space, which the core cannot see.
     Room(Room),
+    /// True if the group has revoked the certificate of this manager, as far as that is known: then no machine and no
+    /// group manager of it talks to this manager.
+    Barred(bool),
     /// The works of earlier runs that [`Effect::Keep`] has kept, in any order; before the processes that
     /// they are for.
     Known(Vec<(Key, Record)>),
@@ -114,6 +117,7 @@ impl Input {
             | Input::ActivityDown(_)
             | Input::Planned(_)
             | Input::Room(_)
+            | Input::Barred(_)
             | Input::HistoryForgotten(..)
             | Input::Measure => Lane::Peers,
         }

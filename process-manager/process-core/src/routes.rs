@@ -55,6 +55,10 @@ impl Parts {
             Input::ClientGone(client) => self.clients.gone(step, client),
             Input::Planned(result) => self.market.on_planned(step, *result),
             Input::Room(room) => self.clients.set_room(room),
+            Input::Barred(is_barred) => {
+                self.clients.set_barred(is_barred);
+                self.market.set_barred(step, is_barred);
+            }
             Input::Known(known) => observe::know(step, known),
             Input::Recalled(outcomes) => self.cache.recall(outcomes),
             Input::HistoryForgotten(request, result) => {

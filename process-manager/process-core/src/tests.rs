@@ -156,6 +156,32 @@ fn without_room_no_process_is_taken_and_what_was_taken_goes_on() {
 }
 
 #[test]
+fn a_manager_whose_certificate_is_revoked_takes_no_process_until_it_is_let_in_again() {
+    let mut bench = Bench::new(|_| None);
+    bench.submit(diamond());
+    bench.give(Input::Barred(true));
+    let second = submission(model::SubmitKey(78), diamond());
+    for request in [Request::Submit(Box::new(second.clone())), Request::Machines] {
+        let answer = bench.answer(request);
+        let Answer::NoRoom(why) = answer else {
+            panic!("{answer:?}")
+        };
+        assert!(why.contains("its certificate was revoked"), "{why}");
+    }
+    // The same again is not another one.
+    let first = Request::Submit(Box::new(submission(KEY, diamond())));
+    assert_eq!(bench.answer(first), Answer::Submitted(KEY.process()));
+    let attempt = *bench.held.keys().next().unwrap();
+    bench.end(attempt, End::Completed, 0, "");
+    assert!(bench.acknowledged.contains(&attempt));
+    // A group manager that is away says nothing of certificates.
+    bench.give(Input::GroupDown(GROUP));
+    bench.give(Input::Barred(false));
+    let answer = bench.answer(Request::Submit(Box::new(second)));
+    assert_eq!(answer, Answer::Submitted(model::SubmitKey(78).process()));
+}
+
+#[test]
 fn the_same_key_is_the_same_process() {
     let mut bench = Bench::new(well);
     bench.submit(diamond());

@@ -257,6 +257,11 @@ impl Handle {
         self.runner.inbox().tell(Input::Room(room));
     }
 
+    /// Tells it that its group has revoked its certificate, or lets it in again.
+    pub fn set_barred(&self, is_barred: bool) {
+        self.runner.inbox().tell(Input::Barred(is_barred));
+    }
+
     /// Adds its metrics as the core told them last, and asks it for the next ones.
     pub fn figures(&self, figures: &mut Figures) {
         self.board.show(figures);

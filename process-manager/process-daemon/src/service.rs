@@ -14,7 +14,7 @@ use shell::config::{Config, PeerAddress};
 use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
-use shell::quic::{Kept, Link, LinkEpoch, Links};
+use shell::quic::{Event, Kept, Link, LinkEpoch, LinkError, Links};
 use shell::{Pulse, Room, RunError, Stats, limits};
 use wire::hello::Refusal;
 use wire::lease;
@@ -192,8 +192,15 @@ impl program::Service for Service {
         let name = credentials.identity().name().to_owned();
         let links = place.links(credentials, &accepts, move |link| accept(&theirs, of, link))?;
         let theirs = Arc::clone(&manager);
-        let on_link = program::to_log(move |link| theirs.connect_group(of, link.open()));
-        let group = links.keep(&group_manager.address, &gm, on_link);
+        let to_log = program::to_log(move |link| theirs.connect_group(of, link.open()));
+        let theirs = Arc::clone(&manager);
+        let on_event = move |event| {
+            if let Some(is_barred) = tells_barred(&event) {
+                theirs.set_barred(is_barred);
+            }
+            to_log(event);
+        };
+        let group = links.keep(&group_manager.address, &gm, on_event);
         let line = links.request_client(&group_manager.address, &gm);
         let lack = disk.lack().clone();
         let files = (&*place.identity, &*place.log());
@@ -265,6 +272,19 @@ fn found(disk: &Room) -> process_core::Room {
         (Some(why), _) => process_core::Room::None(why),
         (None, Some(largest)) => process_core::Room::UpTo(largest),
         (None, None) => process_core::Room::Any,
+    }
+}
+
+/// Whether the own certificate is revoked, as far as an event of the link to the group manager tells it: that says so
+/// when it ends or refuses the link, and lets in whoever has another certificate. A group manager that is away says
+/// nothing.
+fn tells_barred(event: &Event) -> Option<bool> {
+    match event {
+        Event::Up(_) => Some(false),
+        Event::Down { error, .. } | Event::Failed { error, .. } => {
+            matches!(error, LinkError::RefusedByPeer(Refusal::Revoked)).then_some(true)
+        }
+        Event::TurnedAway { .. } => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A grid from nothing, with the real programs on loopback: made, joined, looked at, and everybody
 //! who is not let in.
 
+mod barred;
 mod holders;
 mod tokens;
 

@@ -282,6 +282,8 @@ pub(crate) fn unfit(answer: &Answer) -> Failure {
             .help("xav list shows all processes")
     } else if let Answer::Refused(reasons) = answer {
         Failure::refused(reasons.join("; "))
+    } else if let Answer::NoRoom(reason) = answer {
+        Failure::refused(reason)
     } else {
         Failure::new("could not use the manager's answer: it does not fit the question")
     }

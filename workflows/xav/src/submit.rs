@@ -96,15 +96,15 @@ pub(crate) fn run(arguments: &Run, remote: &Remote) -> Outcome {
     outcome
 }
 
-/// Gives a process to the first process manager that answers and has room for it, and its files to a
-/// machine before. Those without room are told of.
+/// Gives a process to the first process manager that answers and takes it, and its files to a machine
+/// before. Those that do not take it are told of.
 fn give_to_first(remote: &Remote, order: &Order<'_>) -> Result<(Home, Client), Failure> {
     let (mut home, mut client) = remote.first()?;
-    let request = with_files(&home, &mut client, order)?;
+    let mut request = None;
     let mut left: Vec<Home> = remote.homes().collect();
     let mut full: Vec<String> = Vec::new();
     loop {
-        let answer = ask(&home, &mut client, request.clone(), order)?;
+        let answer = offered(&home, &mut client, order, &mut request)?;
         let Answer::NoRoom(why) = answer else {
             order.accepted(&answer)?;
             if !full.is_empty() {
@@ -121,6 +121,29 @@ fn give_to_first(remote: &Remote, order: &Order<'_>) -> Result<(Home, Client), F
         let next = remote.first_of(left.clone());
         (home, client) = next.map_err(|away| order.refused(&full.join("; ")).help(away.message))?;
     }
+}
+
+/// The answer of a process manager to a process, whose files are on a machine of the grid as soon as there is a
+/// request. One that takes none may know of no machine.
+fn offered(
+    home: &Home,
+    client: &mut Client,
+    order: &Order<'_>,
+    request: &mut Option<wire::client::Submit>,
+) -> Result<Answer, Failure> {
+    let submit = match request {
+        Some(submit) => submit.clone(),
+        None => match with_files(home, client, order) {
+            Ok(submit) => request.insert(submit).clone(),
+            Err(failure) => {
+                return match client.ask(Request::Machines) {
+                    Ok(answer @ Answer::NoRoom(_)) => Ok(answer),
+                    Ok(_) | Err(_) => Err(failure),
+                };
+            }
+        },
+    };
+    ask(home, client, submit, order)
 }
 
 /// Gives a process to a process manager, and its files to a machine before.

@@ -78,6 +78,8 @@ impl Clients {
             Request::Processes(wanted) => Some(answer_processes(step, &caller, &wanted)),
             Request::Activities(wanted) => Some(answer_activities(step, shown, &wanted)),
             Request::Values(wanted) => Some(answer_values(step, &wanted)),
+            // Whoever has files to give asks this first.
+            Request::Machines if self.is_barred => Some(barred()),
             Request::Machines => Some(machines_known(shown.grid.market)),
             Request::History { definition, after } => {
                 Some(page(step, &caller, definition.as_deref(), after))
@@ -160,6 +162,9 @@ impl Clients {
             return Err(refused(format!("process {id} was forgotten")));
         }
         // Known ones are answered before that: what was taken is never taken back.
+        if self.is_barred {
+            return Err(barred());
+        }
         if let Room::None(why) = &self.room {
             let told = format!("the process manager takes no process at the moment: {why}");
             return Err(Answer::NoRoom(told));
@@ -203,6 +208,16 @@ impl Clients {
             "the process takes {taken}, and the disk of the process manager has room for one of {most} at the moment"
         ))
     }
+}
+
+/// The answer where the group has revoked the certificate of this manager: a process would wait for ever.
+fn barred() -> Answer {
+    Answer::NoRoom(
+        "the process manager takes no process: its certificate was revoked, so no machine of the group works for \
+         it; another process manager of the group takes it, or this one as soon as an administrator has issued it \
+         another certificate (`xavantes-gm issue --role pm`)"
+            .to_owned(),
+    )
 }
 
 /// Limits that activities take of and that their process does not have are limits of this manager.

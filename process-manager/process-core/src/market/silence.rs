@@ -7,11 +7,13 @@ use crate::limits;
 use crate::step::Step;
 use crate::timer::Timer;
 
-/// The time without an offer of any group.
+/// Why no group offers anything.
 #[derive(Debug, Default)]
 pub(super) struct Silence {
     /// True if none has for [`limits::SILENT_FOR`].
     is_long: bool,
+    /// True if the group has revoked the certificate of this manager.
+    is_barred: bool,
 }
 
 impl Market {
@@ -39,11 +41,25 @@ impl Market {
         }
     }
 
+    /// The group has revoked the certificate of this manager, or lets it in again.
+    pub(crate) fn set_barred(&mut self, step: &mut Step<'_>, is_barred: bool) {
+        if self.silence.is_barred != is_barred {
+            self.silence.is_barred = is_barred;
+            self.tell_those_that_wait(step);
+        }
+    }
+
     /// The group manager that a process waits for, in words; none where it waits for none that does not answer.
     pub(super) fn waits_for_silent(&self, demand: &Demand) -> Option<String> {
-        let is_silent = self.silence.is_long && self.is_without_offers();
-        let waits = is_silent && demand.waits_for_slots();
-        waits.then(|| "the group manager, which does not answer".to_owned())
+        if !demand.waits_for_slots() || !self.is_without_offers() {
+            return None;
+        }
+        let why = match (self.silence.is_barred, self.silence.is_long) {
+            (true, _) => "has revoked the certificate of the process manager",
+            (false, true) => "does not answer",
+            (false, false) => return None,
+        };
+        Some(format!("the group manager, which {why}"))
     }
 
     fn is_without_offers(&self) -> bool {

@@ -78,6 +78,21 @@ fn a_process_that_waits_since_the_group_manager_does_not_answer_says_so_after_so
     assert_eq!(bench.status().summary.phase, Phase::Completed);
 }
 
+#[test]
+fn a_process_that_waits_since_the_certificate_of_its_manager_is_revoked_says_so() {
+    let mut bench = Bench::new(well);
+    bench.give(Input::GroupDown(GROUP));
+    bench.submit(diamond());
+    bench.give(Input::Barred(true));
+    let why = whole(&mut bench).waiting_for.unwrap();
+    let told = "the group manager, which has revoked the certificate of the process manager";
+    assert_eq!(why, told);
+    bench.give(Input::Barred(false));
+    bench.give(Input::GroupUp(GROUP));
+    bench.run();
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+}
+
 /// The explanation of the process as a whole.
 fn whole(bench: &mut Bench) -> WhyProcess {
     let answer = bench.answer(Request::WhyProcess(KEY.process()));
