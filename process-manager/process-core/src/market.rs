@@ -14,6 +14,7 @@ mod declined;
 mod growth;
 mod holdings;
 mod inquiry;
+mod lacking;
 mod late;
 mod limit;
 mod memory;
@@ -60,6 +61,7 @@ use claim::Claims;
 use growth::Growth;
 pub(crate) use inquiry::Answered;
 use inquiry::Inquiry;
+use lacking::Lack;
 use moving::Move;
 use overdue::Overdue;
 use owners::Owners;
@@ -162,6 +164,8 @@ struct Demand {
     /// True if it was last to be planned on fewer slots than are free, for the limit of its owner.
     is_limited: bool,
     waiting_for: Option<String>,
+    /// The try that left it without a plan.
+    lacks: Lack,
     /// The number of offers when it was last looked at to be let past the first one.
     passed_over: Option<u64>,
     /// When it must be over if it is let past the first one by the plan that is being made.

@@ -189,7 +189,7 @@ impl Clients {
         let left = self.watchers.left(known, running, step);
         let mut progress = progress(known, running, left, revision);
         (progress.run_again, progress.n_run_again) = shown.attempts.run_again(id);
-        progress.waiting_for = shown.grid.market.waiting_for(id);
+        progress.waiting_for = shown.grid.market.waiting_for(known);
         let answer = Answer::Progress(Box::new(progress));
         if known.phase().has_ended() {
             self.watchers.remove((client, number));

@@ -18,7 +18,7 @@ pub(super) fn answer_why_process(step: &Step<'_>, shown: Shown<'_>, id: ProcessI
     let market = shown.grid.market;
     let seen = Seen {
         running: shown.attempts.running(id),
-        waiting_for: market.waiting_for(id),
+        waiting_for: market.waiting_for(known),
     };
     let base = known.base.and_then(|base| step.cx.process(base));
     let mut why = whole(base, known, &seen);

@@ -47,7 +47,7 @@ pub(super) fn answer_why(
     let base = known.base.and_then(|base| step.cx.process(base));
     let turn = market.turn(step, shown.attempts, id);
     let turn = turn.map(|turn| turn.words(step.now.wall));
-    let waiting_for = market.waiting_for(id).or(Some(NO_PLAN.to_owned()));
+    let waiting_for = market.waiting_for(known).or(Some(NO_PLAN.to_owned()));
     let waiting_for = waiting_for.into_iter().chain(turn);
     let waiting_for = waiting_for.chain(market.all_unavailable());
     let seen = Seen {

@@ -19,6 +19,7 @@ use model::limits::CORES_MAX;
 use model::{Activity, Mono, ProcessId, Resource, ResourceId, Span};
 use wire::group::Offered;
 
+use super::lacking::Lack;
 use super::limit::{fits, needs};
 use super::planning::resource;
 use super::{Market, Stage};
@@ -173,6 +174,7 @@ impl Market {
             if let Some(demand) = self.demands.get_mut(&first) {
                 let why = format!("slots of {late}, which takes longer than estimated");
                 demand.waiting_for = Some(why);
+                demand.lacks = Lack::Nothing;
             }
             return None;
         }

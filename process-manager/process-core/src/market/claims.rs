@@ -7,6 +7,7 @@ use model::{Entry, GroupId, Plan, ProcessId, ResourceId};
 use wire::group::{FromGroup, Grant, ToGroup, Want};
 
 use super::claim::Claim;
+use super::lacking::Lack;
 use super::{GroupLink, Market, Stage};
 use crate::io::Effect;
 use crate::limits;
@@ -369,7 +370,8 @@ impl Market {
                 self.partly_granted.insert(id);
             }
         } else {
-            demand.waiting_for = Some("the machines are held by other processes".to_owned());
+            demand.waiting_for = Some("machines that others hold".to_owned());
+            demand.lacks = Lack::Nothing;
         }
         step.marks.want_plans();
     }

@@ -9,7 +9,7 @@ use schedule::Refusal;
 use wire::client::GroupShares;
 use wire::group::{Offered, owner_name};
 
-use super::{Demand, Market, Stage};
+use super::{Demand, Market};
 use crate::machines::Machines;
 use crate::process::Process;
 use crate::process::index::has_ended;
@@ -157,20 +157,11 @@ impl Market {
         limits?.into_iter().max()
     }
 
-    /// The thing that a process waits for, in words.
-    pub(crate) fn waiting_for(&self, id: ProcessId) -> Option<String> {
-        let demand = self.demands.get(&id)?;
-        if let Some(silent) = self.waits_for_silent(demand) {
-            return Some(silent);
-        }
-        let is_first = matches!(demand.stage, Stage::Wanting) && !demand.has_plan;
-        if !is_first || demand.is_beyond_limit {
-            return demand.waiting_for.clone();
-        }
+    /// The limit that keeps a process from its first plan, in words; none where another thing does.
+    pub(super) fn limit_in_words(&self, known: &Process) -> Option<String> {
+        let demand = self.demands.get(&known.id())?;
         let limit = demand.at_limit(self);
-        limit
-            .or_else(|| demand.behind_own(self, id))
-            .or_else(|| demand.waiting_for.clone())
+        limit.or_else(|| demand.behind_own(self, known.id()))
     }
 }
 

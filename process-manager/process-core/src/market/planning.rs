@@ -9,6 +9,7 @@ use model::{ActivityId, Mono, NetworkLink, Plan, Platform, ProcessId, Resource, 
 use schedule::SchedulerKind;
 use wire::group::Offered;
 
+use super::lacking::Lack;
 use super::limit::fits;
 use super::memory::held_by_others;
 use super::queue::Turn;
@@ -477,6 +478,7 @@ impl Market {
         if let Some(demand) = self.demands.get_mut(&id) {
             demand.has_plan = true;
             demand.waiting_for = None;
+            demand.lacks = Lack::Nothing;
             demand.n_replans = 0;
             demand.again_from = step.now.mono + Span(each.saturating_mul(n_activities));
         }

@@ -4,10 +4,12 @@
 use model::{ActivityId, Mono, ProcessId};
 use schedule::Refusal;
 
+use super::lacking::{Lack, in_words};
 use super::limit::fits;
 use super::{GroupLink, Market, Stage};
 use crate::enact::problem::refusal_fault;
 use crate::limits;
+use crate::process::Process;
 use crate::record::Event;
 use crate::step::Step;
 use crate::stream::Stream;
@@ -64,6 +66,7 @@ impl Market {
         };
         demand.wants_absent = false;
         demand.waiting_for = Some(why);
+        demand.lacks = Lack::Nothing;
         self.misfits.remove(&id);
         self.note_tried(step, id);
         true
@@ -82,6 +85,10 @@ impl Market {
             };
             demand.wants_absent = false;
             demand.waiting_for = Some(why.to_owned());
+            demand.lacks = match any && is_answered {
+                true => Lack::Slots,
+                false => Lack::Nothing,
+            };
         }
         // Once these machines are free, the next plan shows if one of them fits.
         self.misfits.remove(&id);
@@ -121,11 +128,16 @@ impl Market {
         };
         demand.wants_absent = wants_absent;
         let is_whole = is_whole || demand.is_limited && fits_nowhere;
-        let what = match demand.is_limited {
-            true => "more slots than the limit of its owner leaves (`user-slots` in gm.toml)",
-            false => "a machine that fits",
-        };
-        demand.waiting_for = Some(format!("{what}: {refusal}"));
+        // The refusal speaks of the slots that were free: what it says of the largest machine is not told.
+        let needs = needs_in_words(known, refusal);
+        demand.waiting_for = Some(match (demand.is_limited, refused(refusal).is_some()) {
+            (true, _) => format!(
+                "more slots than the limit of its owner leaves (`user-slots` in gm.toml): {needs}"
+            ),
+            (false, true) => format!("a machine that takes work and fits: {needs}"),
+            (false, false) => format!("a plan: {needs}"),
+        });
+        demand.lacks = refused(refusal).map_or(Lack::Nothing, Lack::Fit);
         let is_first = known.state.plan.generation.0 == 0;
         self.set_stage(id, Stage::Wanting);
         if n_offers == self.n_offers {
@@ -171,6 +183,19 @@ impl Market {
             self.misfits.remove(&id);
         }
         step.marks.want_plans();
+    }
+}
+
+/// The demands of the activity that was refused, or what is wrong otherwise.
+fn needs_in_words(known: &Process, refusal: &Refusal) -> String {
+    let activity = refused(refusal);
+    let declared = activity.and_then(|id| known.definition().activity_as_written(id));
+    match activity.zip(declared) {
+        Some((id, declared)) => {
+            let name = known.definition().name_of(id.node());
+            format!("{name} needs {}", in_words(declared))
+        }
+        None => refusal.to_string(),
     }
 }
 

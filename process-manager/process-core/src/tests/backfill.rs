@@ -5,12 +5,12 @@ use model::{SubmitKey, Work};
 use super::*;
 
 /// Processes in the order in which they are submitted.
-fn key(number: u64) -> SubmitKey {
+pub(super) fn key(number: u64) -> SubmitKey {
     SubmitKey(100 + number)
 }
 
 /// An activity of a work in seconds, if it is known, on so many cores.
-fn one(name: &str, work: Option<u64>, cores: u32) -> Draft {
+pub(super) fn one(name: &str, work: Option<u64>, cores: u32) -> Draft {
     let mut node = leaf(name);
     edit(&mut node, |activity| {
         activity.work = work.map(Work::from_secs);
@@ -20,7 +20,7 @@ fn one(name: &str, work: Option<u64>, cores: u32) -> Draft {
 }
 
 /// A machine of two slots, of which a command uses one that takes so long, and a process that wants both.
-fn waiting(work: Option<u64>) -> Bench {
+pub(super) fn waiting(work: Option<u64>) -> Bench {
     let mut bench = Bench::new(|_| None);
     bench.submit_as(submission(key(0), one("long", work, 1)));
     bench.start("long");
@@ -42,7 +42,7 @@ impl Bench {
         self.give(Input::Activity(MACHINE, started));
     }
 
-    fn finish(&mut self, name: &str) {
+    pub(super) fn finish(&mut self, name: &str) {
         self.end(self.attempt_of(name), End::Completed, 0, "");
     }
 }

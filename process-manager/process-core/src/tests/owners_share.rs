@@ -125,9 +125,8 @@ fn an_owner_at_its_limit_holds_up_nobody_and_claims_nothing_in_vain() {
         (planned(&world, submitted), world.n_claims),
         ("baaa".to_owned(), 4)
     );
-    let why = |world: &World, key| world.parts.market.waiting_for(SubmitKey(key).process());
     let told = "slots within the limit of b, who holds 1 of 1";
-    assert_eq!(why(&world, 2).as_deref(), Some(told));
+    assert_eq!(why(&mut world, 2).as_deref(), Some(told));
     offer(&mut world);
     assert_eq!(world.n_claims, 4);
     world.end_one();
@@ -199,12 +198,12 @@ fn a_plan_within_a_limit_has_the_machines_that_activities_need() {
 fn a_process_that_does_not_fit_into_a_limit_holds_up_only_those_of_its_owner() {
     let (used, mut world) = used(1, [Some(2), Some(3)]);
     assert!(used.is_empty());
-    let why = world.parts.market.waiting_for(SubmitKey(1).process());
+    let why = why(&mut world, 1);
     assert_eq!(
         why.as_deref(),
         Some(
-            "more slots than the limit of its owner leaves (`user-slots` in gm.toml): activity a2 \
-             needs the label number: 3; no machine has it"
+            "more slots than the limit of its owner leaves (`user-slots` in gm.toml): b needs the \
+             label number: 3"
         )
     );
     world.submit_as(user("b"), 2, 1);
@@ -252,17 +251,16 @@ fn a_process_beyond_the_limit_of_its_owner_holds_up_nobody() {
         keys.map(|&key| SubmitKey(key).process()).collect()
     };
     assert_eq!(world.planned, ids(&[2, 3]));
-    let why = |world: &World, key| world.parts.market.waiting_for(SubmitKey(key).process());
     let told = "more slots than b may hold: activity large needs 5 at once, and the limit is 4 \
                 (`user-slots` or `user-slots-max` in gm.toml)";
-    assert_eq!(why(&world, 1).as_deref(), Some(told));
+    assert_eq!(why(&mut world, 1).as_deref(), Some(told));
     assert_eq!(order(&mut world, 1), None);
     // Slots that become free do not help it, and others still come before it.
     world.end_one();
     offer(&mut world);
     world.submit_draft(user("b"), 4, of_cores(2));
     assert_eq!(world.planned, ids(&[2, 3, 4]));
-    assert_eq!(why(&world, 1).as_deref(), Some(told));
+    assert_eq!(why(&mut world, 1).as_deref(), Some(told));
     // A greater limit does, on the same machines.
     if let Some(owners) = &mut world.owners {
         owners.slots_max = Some(7);
@@ -285,8 +283,8 @@ fn a_process_that_fits_its_owners_limit_but_not_what_is_left_of_it_keeps_its_tur
          (`user-slots` or `user-slots-max` in gm.toml)",
         id(2)
     );
-    assert_eq!(world.parts.market.waiting_for(id(3)), Some(told));
-    let first = world.parts.market.waiting_for(id(2)).unwrap();
+    assert_eq!(why(&mut world, 3), Some(told));
+    let first = why(&mut world, 2).unwrap();
     assert!(
         first.starts_with("more slots than the limit of its owner leaves"),
         "{first}"
@@ -301,6 +299,13 @@ fn an_activity_that_no_machine_fits_faults_whatever_the_limit_is() {
     world.submit_draft(user("b"), 1, of_cores(9));
     let known = (world.bench.step().cx).process(SubmitKey(1).process());
     assert_eq!(known.map(|known| known.phase()), Some(Phase::Faulted));
+}
+
+/// The thing that a process waits for.
+fn why(world: &mut World, key: u64) -> Option<String> {
+    let (parts, step) = (&world.parts, world.bench.step());
+    let known = step.cx.process(SubmitKey(key).process())?;
+    parts.market.waiting_for(known)
 }
 
 /// The order of a waiting process, and its expected beginning.

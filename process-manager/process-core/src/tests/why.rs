@@ -1,7 +1,7 @@
 //! Why activities are where they are.
 
 use super::*;
-use model::{ActivityId, Caching, OnFault, ResourceId};
+use model::{ActivityId, Caching, OnFault, ProcessId, ResourceId};
 use wire::client::{EachRun, Reason, Submit, WHY_ACTIVITIES_MAX, Why, WhyProcess};
 use wire::group::Unavailable;
 
@@ -95,7 +95,11 @@ fn a_process_that_waits_since_the_certificate_of_its_manager_is_revoked_says_so(
 
 /// The explanation of the process as a whole.
 fn whole(bench: &mut Bench) -> WhyProcess {
-    let answer = bench.answer(Request::WhyProcess(KEY.process()));
+    whole_of(bench, KEY.process())
+}
+
+fn whole_of(bench: &mut Bench, id: ProcessId) -> WhyProcess {
+    let answer = bench.answer(Request::WhyProcess(id));
     let Answer::WhyProcess(why) = answer else {
         panic!("{answer:?}")
     };
@@ -137,6 +141,40 @@ fn a_process_tells_what_it_waits_for_as_a_whole() {
         crate::why_process(None, known),
         bench.answer(Request::WhyProcess(KEY.process()))
     );
+}
+
+/// ```text
+///   slots of the machine  |long        ?|       wide waits for both
+///                         |       free  |
+/// ```
+#[test]
+fn a_process_for_which_machines_are_only_busy_is_told_who_holds_them_and_for_how_long() {
+    let mut bench = backfill::waiting(Some(60));
+    let id = backfill::key(1).process();
+    let why = whole_of(&mut bench, id);
+    let held = format!(
+        "2 slots of here for wide, held by process {}",
+        backfill::key(0).process()
+    );
+    assert_eq!(why.waiting_for.as_deref(), Some(held.as_str()));
+    let free_at = bench.now.wall + Span::from_secs(60);
+    let turn = why.turn.unwrap();
+    assert_eq!((turn.n_before, turn.free_at), (0, Some(free_at)));
+    let activity = ActivityId(1);
+    let answer = bench.answer(Request::Why {
+        process: id,
+        activity,
+    });
+    let Answer::Why(why) = answer else {
+        panic!("{answer:?}")
+    };
+    let next = "it is the next one; machines are expected to be free for it in 1m 00s";
+    let told = Reason::Machines(format!("{held}; {next}"));
+    assert_eq!(why.reasons, [told]);
+    // It has waited for longer than a process does that no machine fits.
+    bench.pass(59);
+    assert_eq!(whole_of(&mut bench, id).phase, Phase::Running);
+    assert_eq!(whole_of(&mut bench, id).waiting_for, Some(held));
 }
 
 /// So many activities side by side.
