@@ -10,6 +10,7 @@ mod deeds;
 mod discards;
 mod enough;
 mod expected_bodies;
+mod expected_free;
 mod folding;
 mod for_each;
 mod foresee;

@@ -71,7 +71,7 @@ fn status_of(step: &Step<'_>, shown: Shown<'_>, known: &Process) -> Status {
     status.copies = files.missing_copies(step, machines, known);
     status.summary.keep = kept_for(step, known.keep);
     status.waiting_for = market.waiting_for(known);
-    status.turn = market.turn(step, shown.attempts, known.id());
+    status.turn = market.turn(step, (shown.grid.machines, shown.attempts), known.id());
     let running = shown.attempts.running(known.id());
     let left = left(known, step.history, running, step.now.wall);
     (status.left, status.left_p90) = (left.median, left.p90);

@@ -27,7 +27,7 @@ pub(super) fn answer_why_process(step: &Step<'_>, shown: Shown<'_>, id: ProcessI
             let unavailable = market.all_unavailable().map(|why| format!("; {why}"));
             what + &unavailable.unwrap_or_default()
         });
-        why.turn = market.turn(step, shown.attempts, id);
+        why.turn = market.turn(step, (shown.grid.machines, shown.attempts), id);
         why.shares = market.shares(known.owner.as_deref());
         why.declined = market.declined(id).map(Into::into);
     }

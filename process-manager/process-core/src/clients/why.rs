@@ -45,7 +45,7 @@ pub(super) fn answer_why(
         files,
     } = shown.grid;
     let base = known.base.and_then(|base| step.cx.process(base));
-    let turn = market.turn(step, shown.attempts, id);
+    let turn = market.turn(step, (shown.grid.machines, shown.attempts), id);
     let turn = turn.map(|turn| turn.words(step.now.wall));
     let waiting_for = market.waiting_for(known).or(Some(NO_PLAN.to_owned()));
     let waiting_for = waiting_for.into_iter().chain(turn);

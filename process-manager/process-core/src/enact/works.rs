@@ -23,6 +23,14 @@ pub(crate) fn expected(process: &Process, history: &Store, activity: ActivityId)
     estimated(process, history, activity).or_else(|| seen(process))
 }
 
+/// Returns true if the work of an activity is given or remembered, or others of its process have ended.
+/// O(log store), whatever it reads.
+pub(crate) fn is_known(process: &Process, history: &Store, activity: ActivityId) -> bool {
+    let (definition, owner) = (process.definition(), owner(process));
+    process.state.n_seen > 0
+        || history::known_of(definition, owner, history, activity, || None).is_some()
+}
+
 /// The work of an activity, where it is given or remembered.
 pub(crate) fn estimated(process: &Process, history: &Store, activity: ActivityId) -> Option<Work> {
     let size = || size_class(process, activity);

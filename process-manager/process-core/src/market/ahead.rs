@@ -1,14 +1,22 @@
-//! The processes that are planned before a waiting one, as the order is at the moment, and when one that
-//! holds slots is expected to end.
+//! The processes that are planned before a waiting one, as the order is at the moment, and when machines
+//! are expected to be free for it.
 
-use model::{ProcessId, Wall};
+mod calendar;
+
+use model::{ProcessId, Span, Wall};
 use wire::client::Turn;
 use wire::group::owner_name;
 
 use super::Market;
 use crate::enact::busy::Running;
-use crate::process::Process;
+use crate::machines::Machines;
 use crate::step::Step;
+
+use calendar::Calendar;
+
+/// Processes before another one up to which it is told when machines are expected to be free for it. Each is
+/// looked for on all machines, and what many others take nobody foresees.
+const AHEAD_MAX: usize = 64;
 
 impl Market {
     /// Before whom a process waits for its first plan, and from when on it is expected to get machines;
@@ -16,7 +24,7 @@ impl Market {
     pub(crate) fn turn(
         &self,
         step: &Step<'_>,
-        running: &dyn Running,
+        (machines, running): (&Machines, &dyn Running),
         id: ProcessId,
     ) -> Option<Turn> {
         let demand = self.demands.get(&id).filter(|_| self.wants_plan(id))?;
@@ -29,39 +37,41 @@ impl Market {
             Some((nearest, owner)) if owner == demand.class.owner => (Some(nearest), None),
             Some((_, owner)) => (None, Some(owner_name(owner.as_deref()).to_owned())),
         };
+        let free_at = match ahead.n <= AHEAD_MAX {
+            true => self.expected_at(step, (machines, running), id),
+            false => None,
+        };
         Some(Turn {
             n_before: u32::try_from(ahead.n).unwrap_or(u32::MAX),
             last,
             last_owner,
-            free_at: self.nth_end(step, running, ahead.n),
+            free_at,
         })
     }
 
-    /// When so many processes that hold slots have ended, and one more; none where the work of one of
-    /// them is not known, or there are fewer.
-    fn nth_end(&self, step: &Step<'_>, running: &dyn Running, n: usize) -> Option<Wall> {
-        let holding = self.demands.iter().filter(|(_, demand)| demand.is_holding);
-        let ends = holding.map(|(&id, _)| {
-            let known = step.cx.process(id)?;
-            expected_end(known, running, step.now.wall)
-        });
-        let mut ends: Vec<Wall> = ends.collect::<Option<_>>()?;
-        ends.sort_unstable();
-        ends.get(n).copied()
+    /// When there is a machine for each activity of a process that waits, once those before it have taken
+    /// theirs; none where that is not known.
+    fn expected_at(
+        &self,
+        step: &Step<'_>,
+        (machines, running): (&Machines, &dyn Running),
+        id: ProcessId,
+    ) -> Option<Wall> {
+        let (demand, known) = (self.demands.get(&id)?, step.cx.process(id)?);
+        // What is planned at the moment, and what has lost its machine, takes slots before it.
+        if !self.planning.is_empty() || self.queue.first_tried().is_some() {
+            return None;
+        }
+        let mut calendar = Calendar::new(self, step, (machines, running), id);
+        let mut at = Span::ZERO;
+        for before in self.queue.before(demand.turn_of(id)) {
+            let before = step.cx.process(before)?;
+            at = at.max(calendar.fits_after(before)?);
+            calendar.take(step, before, at);
+        }
+        let at = at.max(calendar.fits_after(known)?);
+        // It was tried on these very slots, and something else is in its way.
+        let is_in_vain = at == Span::ZERO && demand.tried == Some(self.n_offers);
+        (!is_in_vain).then(|| step.now.wall + at)
     }
-}
-
-/// The planned end of a process, as late as what runs has started, and not before now; none where it
-/// gives no work.
-fn expected_end(process: &Process, running: &dyn Running, now: Wall) -> Option<Wall> {
-    process.state.planned?;
-    let plan = &process.state.plan;
-    let last = plan.entries.iter().map(|entry| entry.finish).max()?;
-    let ends = process.out().filter_map(|(_, attempt)| {
-        let started = running.started(attempt)?;
-        let entry = plan.entry(attempt.activity)?;
-        Some(started + last.saturating_sub(entry.start))
-    });
-    let planned = process.state.planned_from.map(|from| from + last);
-    ends.max().or(planned).map(|end| end.max(now))
 }

@@ -117,6 +117,11 @@ impl Queue {
         self.first.ahead(turn)
     }
 
+    /// The processes before one that wants its first plan, in their order.
+    pub(super) fn before(&self, turn: Turn) -> Vec<ProcessId> {
+        self.first.before(turn)
+    }
+
     /// Owners stand elsewhere in the order than before; those that are not named are as before any use.
     pub(super) fn rank(&mut self, standings: BTreeMap<String, Standing>) {
         self.first.rank(standings);

@@ -56,13 +56,18 @@ impl NeededSlots {
 
     /// The planned ends of the slots of a machine that entries are left for.
     pub(crate) fn ends(&self, resource: ResourceId) -> impl Iterator<Item = Span> {
+        self.last(resource).map(|(finish, _)| finish)
+    }
+
+    /// The last entry of each of these slots: its planned end and its activity.
+    pub(crate) fn last(&self, resource: ResourceId) -> impl Iterator<Item = (Span, ActivityId)> {
         let of_it = (resource, 0)..=(resource, u32::MAX);
         let slots = self.entries.range(of_it).map(|(&(_, slot), _)| slot);
-        slots.map(move |slot| {
+        slots.filter_map(move |slot| {
             let first = (resource, slot, Span::ZERO, ActivityId(0));
             let last = (resource, slot, Span(u64::MAX), ActivityId(u32::MAX));
             let last = self.ends.range(first..=last).next_back();
-            last.map_or(Span::ZERO, |&(_, _, finish, _)| finish)
+            last.map(|&(_, _, finish, activity)| (finish, activity))
         })
     }
 

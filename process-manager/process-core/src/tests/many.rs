@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     AttemptId, Bytes, Epoch, GrantId, GroupId, NodeKind, ProcessId, ResourceId, SubmitKey,
 };
-use wire::attempt::{End, FromActivity, ToActivity};
+use wire::attempt::{End, FromActivity, Started, ToActivity};
 use wire::client::Request;
 use wire::group::{FromGroup, Grant, Held, Offer, Offered, Owners, ToGroup, Want};
 
@@ -264,6 +264,22 @@ impl World {
         let request = Request::Submit(Box::new(submit));
         self.give(Input::request(ClientId(1), caller, 1, request));
         self.bench.now.wall.0 += 1;
+    }
+
+    /// All commands are seen to run from here on.
+    pub(super) fn start_all(&mut self) {
+        let at = self.bench.now.wall;
+        for (machine, attempt) in self.running.clone() {
+            let started = Started {
+                attempt,
+                pid: 1,
+                at,
+            };
+            self.give(Input::Activity(
+                machine,
+                FromActivity::Started(vec![started]),
+            ));
+        }
     }
 
     /// The command that has run longest ends well.

@@ -312,7 +312,9 @@ fn why(world: &mut World, key: u64) -> Option<String> {
 fn order(world: &mut World, key: u64) -> Option<String> {
     let id = SubmitKey(key).process();
     let (parts, step) = (&world.parts, world.bench.step());
-    let turn = parts.market.turn(&step, &parts.attempts, id)?;
+    let turn = parts
+        .market
+        .turn(&step, (&parts.machines, &parts.attempts), id)?;
     Some(turn.words(step.now.wall))
 }
 
@@ -338,28 +340,38 @@ fn a_process_is_told_before_whom_it_waits() {
     assert_eq!(order(&mut world, 1), None, "it has a plan");
 }
 
-/// Four processes of 60 s hold the machines, and two wait.
+/// Four processes of 60 s hold the machines, and others wait.
 #[test]
 fn a_process_is_told_when_machines_are_expected_to_be_free() {
     let mut world = World::new();
-    for key in 1..=6 {
+    let of_a_minute = || {
         let mut node = leaf("a");
         edit(&mut node, |activity| {
             activity.work = Some(Work::from_secs(60))
         });
-        world.submit_draft(user("a"), key, draft(vec![node]));
+        draft(vec![node])
+    };
+    for key in 1..=9 {
+        world.submit_draft(user("a"), key, of_a_minute());
     }
     assert_eq!(world.planned.len(), 4);
+    // Nobody has heard yet that anything runs: then all of it is left.
     world.bench.pass(Span::from_secs(20));
-    let told = order(&mut world, 5).unwrap();
-    assert_eq!(
-        told,
-        "it is the next one; machines are expected to be free for it in 40.0s"
-    );
-    assert!(order(&mut world, 6).unwrap().ends_with("in 40.0s"));
+    let in_a_minute = "it is the next one; machines are expected to be free for it in 1m 00s";
+    assert_eq!(order(&mut world, 5).as_deref(), Some(in_a_minute));
+    world.start_all();
+    world.bench.pass(Span::from_secs(20));
+    for key in 5..=8 {
+        let told = order(&mut world, key).unwrap();
+        assert!(told.ends_with(" be free for it in 40.0s"), "{key}: {told}");
+    }
+    // Those before it take all machines, for a minute each.
+    let told = order(&mut world, 9).unwrap();
+    assert!(told.ends_with(" be free for it in 1m 40s"), "{told}");
+    // Nobody knows how much longer what takes longer goes on.
     world.bench.pass(Span::from_secs(50));
-    assert!(
-        order(&mut world, 5).unwrap().ends_with("at any moment"),
-        "overdue"
-    );
+    for key in 5..=9 {
+        let told = order(&mut world, key).unwrap();
+        assert!(told.ends_with("; from when on is not known"), "{told}");
+    }
 }

@@ -124,19 +124,8 @@ impl Waiting {
     /// What is before a process, as owners stand; none where it does not wait, or its owner is barred.
     /// The processes of an owner take its turns in the order of their priorities.
     pub(super) fn ahead(&self, turn: Turn) -> Option<Ahead> {
-        let class = self.turns.get(&turn)?;
-        let own = self.owners.get(&class.owner)?;
-        let rank = own.by_priority.iter().position(|&(_, of)| of == turn)?;
-        let at = own.by_turn.iter().nth(rank)?;
-        own.place(&class.owner)?;
-        let before = self.owners.iter().filter_map(|(owner, other)| {
-            let n = match other.standing.usage.cmp(&own.standing.usage) {
-                _ if *owner == class.owner => rank,
-                _ if other.standing.is_barred => 0,
-                Ordering::Less => other.by_turn.len(),
-                Ordering::Equal => other.by_turn.range(..at).count(),
-                Ordering::Greater => 0,
-            };
+        let before = self.numbers_before(turn)?;
+        let before = before.into_iter().filter_map(|(owner, other, n)| {
             let last = other.by_turn.iter().nth(n.checked_sub(1)?)?;
             let (_, (_, process)) = other.by_priority.iter().nth(n - 1)?;
             Some((n, (other.standing.usage, last), (*process, owner.clone())))
@@ -149,6 +138,42 @@ impl Waiting {
                 .max_by_key(|&(_, at, _)| at)
                 .map(|(.., who)| who),
         })
+    }
+
+    /// The same processes in their order.
+    pub(super) fn before(&self, turn: Turn) -> Vec<ProcessId> {
+        let numbers = self.numbers_before(turn).into_iter().flatten();
+        let before = numbers.flat_map(|(_, other, n)| {
+            let turns = other.by_turn.iter().zip(&other.by_priority);
+            let usage = other.standing.usage;
+            turns
+                .take(n)
+                .map(move |(&at, &(_, (_, process)))| (usage, at, process))
+        });
+        let mut before: Vec<(u64, Turn, ProcessId)> = before.collect();
+        before.sort_unstable();
+        before.into_iter().map(|(.., process)| process).collect()
+    }
+
+    /// By owner, the number of its processes that are before this one; none where it does not wait, or its
+    /// owner is barred.
+    fn numbers_before(&self, turn: Turn) -> Option<Vec<(&Option<String>, &OfOwner, usize)>> {
+        let class = self.turns.get(&turn)?;
+        let own = self.owners.get(&class.owner)?;
+        let rank = own.by_priority.iter().position(|&(_, of)| of == turn)?;
+        let at = own.by_turn.iter().nth(rank)?;
+        own.place(&class.owner)?;
+        let numbers = self.owners.iter().map(|(owner, other)| {
+            let n = match other.standing.usage.cmp(&own.standing.usage) {
+                _ if *owner == class.owner => rank,
+                _ if other.standing.is_barred => 0,
+                Ordering::Less => other.by_turn.len(),
+                Ordering::Equal => other.by_turn.range(..at).count(),
+                Ordering::Greater => 0,
+            };
+            (owner, other, n)
+        });
+        Some(numbers.collect())
     }
 
     /// All of them, in the order of their submission.
@@ -267,14 +292,17 @@ mod tests {
             all(&waiting),
             [(2, Some(2)), (1, Some(3)), (0, None), (3, Some(1))]
         );
+        assert_eq!(waiting.before(turn(4)), [3, 2, 1].map(ProcessId));
         waiting.rank(BTreeMap::from([("a".to_owned(), standing(7, false))]));
         assert_eq!(
             all(&waiting),
             [(3, Some(3)), (0, None), (2, Some(4)), (1, Some(2))]
         );
+        assert_eq!(waiting.before(turn(1)), [2, 4, 3].map(ProcessId));
         waiting.rank(BTreeMap::from([("a".to_owned(), standing(0, true))]));
         assert_eq!(waiting.ahead(turn(1)), None);
         assert_eq!(before(&waiting, 4), (1, Some(2)));
+        assert_eq!(waiting.before(turn(4)), [ProcessId(2)]);
     }
 
     #[test]
