@@ -207,10 +207,10 @@ fn check_all_memory(problem: &Problem, placed: &[Placement]) -> Result<(), Check
 fn others<T>(problem: &Problem, time: impl Fn(f64) -> T) -> Vec<Vec<Holder<T>>> {
     let mut holders: Vec<Vec<Holder<T>>> = Vec::new();
     holders.resize_with(problem.hosts().len(), Vec::new);
-    for (host, bytes, until) in problem.all_held() {
-        if let Some(holders) = holders.get_mut(host as usize).filter(|_| until > 0.0) {
+    for (host, bytes, (from, until)) in problem.all_held() {
+        if let Some(holders) = holders.get_mut(host as usize).filter(|_| until > from) {
             holders.push(Holder {
-                start: time(0.0),
+                start: time(from),
                 lasts: true,
                 finish: time(until),
                 bytes,

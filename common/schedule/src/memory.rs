@@ -13,7 +13,7 @@ use crate::insertion::has_points;
 use crate::order::Seconds;
 use crate::problem::Problem;
 use crate::schedule::{Placement, Schedule, holds_slots};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, profile};
 
 /// Memory is counted in so many parts of a machine at most, so that sums fit a `u32`.
 const PARTS_MAX: u64 = 1 << 31;
@@ -32,35 +32,36 @@ pub(crate) struct Memory {
 pub(crate) struct Scarce {
     /// All of it.
     pub(crate) bytes: u64,
-    /// What others hold, with the times until when.
-    pub(crate) held: Vec<(u64, f64)>,
+    /// What others hold, with the times from when on and until when.
+    pub(crate) held: Vec<(u64, (f64, f64))>,
     /// The bytes of a part of it.
     part: u64,
 }
 
 impl Memory {
     /// The machines where tasks that fit may ask for more together than there is; none where there is
-    /// no such machine. `held` is what others hold: machine, bytes, until when. O(c log c p) for c
-    /// classes of demands and p machines.
-    pub(crate) fn new(problem: &Problem, held: &[(u32, u64, f64)]) -> Option<Memory> {
+    /// no such machine. `held` is what others hold: machine, bytes, from when on and until when. O(c log c p)
+    /// for c classes of demands and p machines.
+    pub(crate) fn new(problem: &Problem, held: &[(u32, u64, (f64, f64))]) -> Option<Memory> {
         if !problem.asks_memory() {
             return None;
         }
         let mut held_at = vec![Vec::new(); problem.hosts().len()];
-        for &(host, bytes, until) in held {
+        for &(host, bytes, (from, until)) in held {
             if let Some(held) = held_at.get_mut(host as usize)
                 && bytes > 0
-                && until > 0.0
+                && until > from
             {
-                held.push((bytes, until));
+                held.push((bytes, (from, until)));
             }
         }
         let most = most_by_host(problem);
         let hosts = problem.hosts().iter().zip(held_at).zip(most);
         let hosts = hosts.map(|((host, held), most)| {
             let bytes = host.memory.0;
-            let held_now: u128 = held.iter().map(|&(bytes, _)| u128::from(bytes)).sum();
-            let is_scarce = most > 0 && held_now + most > bytes.into();
+            let held_most = profile(held.iter().map(|&(bytes, times)| (bytes.into(), times)));
+            let held_most = held_most.iter().map(|&(_, held)| held).max();
+            let is_scarce = most > 0 && held_most.unwrap_or_default() + most > bytes.into();
             is_scarce.then(|| Scarce {
                 bytes,
                 held,
@@ -140,18 +141,26 @@ impl Scarce {
     /// The memory over time, with all that others hold.
     fn timeline(&self, has_points: bool) -> Timeline {
         let held = self.held.iter();
-        let held = held.map(|&(bytes, until)| (self.parts(bytes), until));
-        Timeline::held(
-            self.capacity() as u32,
-            &held.collect::<Vec<_>>(),
-            has_points,
-        )
+        let held = held.map(|&(bytes, times)| (self.parts(bytes).into(), times));
+        Timeline::of_profile(self.capacity() as u32, &profile(held), has_points)
+    }
+
+    /// The bytes that others hold from each of these times on.
+    fn others(&self) -> Vec<(f64, u64)> {
+        let held = profile(
+            self.held
+                .iter()
+                .map(|&(bytes, times)| (bytes.into(), times)),
+        );
+        let held = held.into_iter();
+        let bounded = held.map(|(at, bytes)| (at, u64::try_from(bytes).unwrap_or(u64::MAX)));
+        bounded.collect()
     }
 
     /// The same for machines whose memory is alike.
-    pub(crate) fn key(&self) -> (u64, Vec<(u64, u64)>) {
+    pub(crate) fn key(&self) -> (u64, Vec<(u64, u64, u64)>) {
         let held = self.held.iter();
-        let held = held.map(|&(bytes, until)| (bytes, until.to_bits()));
+        let held = held.map(|&(bytes, (from, until))| (bytes, from.to_bits(), until.to_bits()));
         (self.bytes, held.collect())
     }
 
@@ -168,9 +177,14 @@ pub(crate) struct Ledger<'a, T> {
 
 struct Account<T> {
     bytes: u64,
+    /// The bytes that tasks hold.
     used: u64,
-    /// When what is held is given back, and by which task; [`NOBODY`] for others.
+    /// When what they hold is given back, and by which task.
     held: BinaryHeap<Reverse<(T, u64, u32)>>,
+    /// The bytes that others hold from each of these times on, and how many of these the latest start has
+    /// passed.
+    others: Vec<(T, u64)>,
+    n_passed: usize,
     /// The latest start so far.
     latest: T,
 }
@@ -191,44 +205,55 @@ impl<'a, T: Ord + Copy> Ledger<'a, T> {
                 hosts.push(None);
                 continue;
             };
-            let mut account = Account {
+            let others = scarce.others().into_iter();
+            let others = others.map(|(at, bytes)| Ok((time(at)?, bytes)));
+            hosts.push(Some(Account {
                 bytes: scarce.bytes,
                 used: 0,
                 held: BinaryHeap::new(),
+                others: others.collect::<Result<_, E>>()?,
+                n_passed: 0,
                 latest: time(0.0)?,
-            };
-            for &(bytes, until) in &scarce.held {
-                account.hold(bytes, time(until)?, NOBODY);
-            }
-            hosts.push(Some(account));
+            }));
         }
         Ok(Some(Ledger { problem, hosts }))
     }
 
-    /// The first moment from `at` on at which a task has its memory, which is not before that of any
-    /// task asked for earlier. The task must be held next.
-    pub(crate) fn start(&mut self, task: u32, host: u32, at: T) -> T {
-        self.start_after(task, host, at).0
+    /// The first moment from `at` on at which a task has its memory until `end` of that moment, which is
+    /// not before that of any task asked for earlier. The task must be held next.
+    pub(crate) fn start(&mut self, task: u32, host: u32, at: T, end: impl Fn(T) -> T) -> T {
+        self.start_after(task, host, at, end).0
     }
 
     /// The same, with the task that gives back the memory that is waited for; [`NOBODY`] where none
     /// is.
-    pub(crate) fn start_after(&mut self, task: u32, host: u32, at: T) -> (T, u32) {
+    pub(crate) fn start_after(
+        &mut self,
+        task: u32,
+        host: u32,
+        at: T,
+        end: impl Fn(T) -> T,
+    ) -> (T, u32) {
         let Some((account, bytes)) = self.account(task, host) else {
             return (at, NOBODY);
         };
         let mut start = at.max(account.latest);
         let mut after = NOBODY;
-        while let Some(&Reverse((until, given_back, by))) = account.held.peek() {
-            let is_full = account.used.saturating_add(bytes) > account.bytes;
-            if until > start && !is_full {
+        loop {
+            account.give_back_until(start);
+            let Some(others_end) = account.full_until((start, end(start)), bytes) else {
                 break;
-            }
-            if until > start {
-                (start, after) = (until, by);
-            }
-            account.used = account.used.saturating_sub(given_back);
-            account.held.pop();
+            };
+            let next = account
+                .held
+                .peek()
+                .map(|&Reverse((until, _, by))| (until, by));
+            let others_end = others_end.map(|at| (at, NOBODY));
+            let Some(next) = next.into_iter().chain(others_end).min() else {
+                // Nothing is held but its own.
+                break;
+            };
+            (start, after) = next;
         }
         account.latest = start;
         (start, after)
@@ -248,7 +273,36 @@ impl<'a, T: Ord + Copy> Ledger<'a, T> {
     }
 }
 
-impl<T: Ord> Account<T> {
+impl<T: Ord + Copy> Account<T> {
+    /// Tasks that have ended by then hold nothing.
+    fn give_back_until(&mut self, at: T) {
+        while let Some(&Reverse((until, bytes, _))) = self.held.peek()
+            && until <= at
+        {
+            self.used = self.used.saturating_sub(bytes);
+            self.held.pop();
+        }
+        let next = |account: &Account<T>| account.others.get(account.n_passed).copied();
+        while next(self).is_some_and(|(from, _)| from <= at) {
+            self.n_passed += 1;
+        }
+    }
+
+    /// None where so much memory is left from a time on until another one. Else the time from which on others
+    /// hold less, where they ever do.
+    fn full_until(&self, (start, end): (T, T), bytes: u64) -> Option<Option<T>> {
+        let is_full = |others: u64| {
+            let together = self.used.saturating_add(others);
+            together.saturating_add(bytes) > self.bytes
+        };
+        let first = self.n_passed.saturating_sub(1);
+        let steps = self.others.iter().enumerate().skip(first);
+        let within = steps.take_while(|(_, (from, _))| *from <= start || *from < end);
+        let full = within.filter(|(_, (_, others))| is_full(*others)).last();
+        let (step, _) = full?;
+        Some(self.others.get(step + 1).map(|&(at, _)| at))
+    }
+
     fn hold(&mut self, bytes: u64, until: T, by: u32) {
         self.used = self.used.saturating_add(bytes);
         self.held.push(Reverse((until, bytes, by)));

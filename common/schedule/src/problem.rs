@@ -25,8 +25,8 @@ pub struct Problem {
     ready: Vec<Vec<f64>>,
     fixed: BTreeMap<u32, Fixed>,
     costs: Option<Arc<Vec<f64>>>,
-    /// Memory that others hold: machine, bytes, until when.
-    held: Vec<(u32, u64, f64)>,
+    /// Memory that others hold: machine, bytes, from when on and until when.
+    held: Vec<(u32, u64, (f64, f64))>,
     /// The machines whose memory may run out.
     memory: Option<Arc<Memory>>,
 }
@@ -287,17 +287,17 @@ impl Problem {
         Ok(self.with_memory())
     }
 
-    /// Memory that others than the tasks of this problem hold: a machine, bytes, and until when.
+    /// Memory that others than the tasks of this problem hold: a machine, bytes, from when on and until when.
     pub fn with_held(
         mut self,
-        held: impl IntoIterator<Item = (u32, Bytes, f64)>,
+        held: impl IntoIterator<Item = (u32, Bytes, (f64, f64))>,
     ) -> Result<Problem, ProblemError> {
-        for (host, bytes, until) in held {
+        for (host, bytes, (from, until)) in held {
             if host as usize >= self.hosts.len() {
                 let (given, hosts) = (host as usize + 1, self.hosts.len());
                 return Err(ProblemError::Hosts { given, hosts });
             }
-            self.held.push((host, bytes.0, time(until)?));
+            self.held.push((host, bytes.0, (time(from)?, time(until)?)));
         }
         Ok(self.with_memory())
     }
@@ -400,11 +400,11 @@ impl Problem {
         &self.fits[demand_class as usize]
     }
 
-    /// The memory that others and tasks that run hold: machine, bytes, until when.
-    pub(crate) fn all_held(&self) -> impl Iterator<Item = (u32, u64, f64)> {
+    /// The memory that others and tasks that run hold: machine, bytes, from when on and until when.
+    pub(crate) fn all_held(&self) -> impl Iterator<Item = (u32, u64, (f64, f64))> {
         let fixed = self.fixed.iter().map(|(&task, fixed)| {
             let bytes = self.demand(task).memory.0;
-            (fixed.host, bytes, fixed.finish)
+            (fixed.host, bytes, (0.0, fixed.finish))
         });
         self.held.iter().copied().chain(fixed)
     }

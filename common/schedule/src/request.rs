@@ -64,14 +64,16 @@ pub struct Placed {
     pub finish: Span,
 }
 
-/// Memory of a machine that something else holds.
+/// Memory of a machine that something else holds, or will.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The machine; one that the platform does not list is no matter.
     pub resource: ResourceId,
     /// The memory.
     pub memory: Bytes,
-    /// Until when, counted like the ready times.
+    /// From when on, counted like the ready times: zero for what is held at the moment.
+    pub from: Span,
+    /// Until when.
     pub until: Span,
 }
 
@@ -286,7 +288,8 @@ pub fn problem(request: &Request) -> Result<Problem, Refusal> {
     }
     let held = request.held.iter().filter_map(|held| {
         let host = hosts.get(&held.resource).copied()?;
-        Some((host, held.memory, held.until.seconds()))
+        let times = (held.from.seconds(), held.until.seconds());
+        Some((host, held.memory, times))
     });
     let activities: Vec<Option<ActivityId>> = dag.tasks().map(|task| dag.activity(task)).collect();
     let ready: Vec<Vec<f64>> = request

@@ -67,10 +67,11 @@ pub(crate) fn retime_by(
         for &slot in slots {
             start = start.max(free[host as usize][slot as usize]);
         }
+        let duration = up(problem.duration(task, host))?;
         if let Some(memory) = &mut memory {
-            start = memory.start(task, host, start);
+            start = memory.start(task, host, start, |start| start + duration);
         }
-        let end = sum(start, up(problem.duration(task, host))?)?;
+        let end = sum(start, duration)?;
         if let Some(memory) = &mut memory {
             memory.hold(task, host, end);
         }

@@ -71,6 +71,30 @@ impl Trail {
     }
 }
 
+/// The sum of what is held, each from a time until another one, from each time on at which it changes. The first
+/// step is that of the time 0, and in the last one nothing is held. O(n log n).
+pub(crate) fn profile(held: impl Iterator<Item = (u128, (f64, f64))>) -> Vec<(f64, u128)> {
+    let mut changes: Vec<(f64, bool, u128)> = Vec::new();
+    for (count, (from, until)) in held.filter(|&(count, (from, until))| count > 0 && until > from) {
+        changes.push((from, true, count));
+        changes.push((until, false, count));
+    }
+    changes.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let (mut begun, mut ended) = (0, 0);
+    let mut steps = vec![(0.0, 0)];
+    for (at, begins, count) in changes {
+        match begins {
+            true => begun += count,
+            false => ended += count,
+        }
+        match steps.last_mut() {
+            Some(last) if last.0 >= at => last.1 = begun.saturating_sub(ended),
+            Some(_) | None => steps.push((at, begun.saturating_sub(ended))),
+        }
+    }
+    steps
+}
+
 /// Steps back from the end of a timeline in search of its last gap; what is further back is left to
 /// `earliest`.
 const TRAIL_STEPS_MAX: usize = 16;
@@ -92,24 +116,22 @@ impl Timeline {
 
     /// So many slots, or parts of anything, of which some are held from the beginning until a time.
     pub(crate) fn held(slots: u32, held: &[(u32, f64)], points: bool) -> Timeline {
-        let mut ready: Vec<(u32, f64)> = held.iter().copied().filter(|held| held.1 > 0.0).collect();
-        ready.sort_unstable_by(|one, other| one.1.total_cmp(&other.1));
-        // More may be held than there is.
-        let mut busy: u64 = ready.iter().map(|held| u64::from(held.0)).sum();
-        let step = |at, busy: u64| Step {
+        let held = held.iter();
+        let held = held.map(|&(count, until)| (count.into(), (0.0, until)));
+        Timeline::of_profile(slots, &profile(held), points)
+    }
+
+    /// So many slots, or parts of anything, of which so many are in use from each of these times on, which
+    /// ascend from 0; in the end none.
+    pub(crate) fn of_profile(slots: u32, profile: &[(f64, u128)], points: bool) -> Timeline {
+        let steps = profile.iter().map(|&(at, used)| Step {
             at,
-            used: busy.min(slots.into()) as u32,
+            // More may be held than there is.
+            used: used.min(slots.into()) as u32,
             starts: 0,
             point: 0,
-        };
-        let mut steps = vec![step(0.0, busy)];
-        for &(count, at) in &ready {
-            busy -= u64::from(count);
-            match steps.last_mut() {
-                Some(last) if last.at >= at => *last = step(at, busy),
-                Some(_) | None => steps.push(step(at, busy)),
-            }
-        }
+        });
+        let steps: Vec<Step> = steps.collect();
         let mut timeline = Timeline {
             slots,
             points,

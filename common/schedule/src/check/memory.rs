@@ -31,8 +31,8 @@ impl<T, E> Holder<Result<T, E>> {
     }
 }
 
-/// Refuses more memory at one time than a machine has, where it is a task that asks for too much:
-/// what others hold is theirs to answer for. `is_over` tells if something that ends then has ended
+/// Refuses more memory at one time than a machine has, where it is a task that asks for too much, or is
+/// there when others come that were to come: what others hold alone is theirs to answer for. `is_over` tells if something that ends then has ended
 /// when another thing starts. O(n log n).
 pub(super) fn check_memory<T: Ord + Copy>(
     problem: &Problem,
@@ -42,25 +42,26 @@ pub(super) fn check_memory<T: Ord + Copy>(
 ) -> Result<(), CheckError> {
     let memory = problem.hosts()[host as usize].memory.0;
     holders.sort_unstable();
-    let mut held: BinaryHeap<Reverse<(T, u64)>> = BinaryHeap::new();
+    let mut held: BinaryHeap<Reverse<(T, u64, Option<u32>)>> = BinaryHeap::new();
     let mut used = 0u128;
     for holder in holders {
-        while let Some(&Reverse((finish, bytes))) = held.peek()
+        while let Some(&Reverse((finish, bytes, _))) = held.peek()
             && is_over(finish, holder.start)
         {
             used -= u128::from(bytes);
             held.pop();
         }
         let with_it = used + u128::from(holder.bytes);
-        if let Some(task) = holder.task
-            && holder.bytes > 0
-            && with_it > u128::from(memory)
-        {
-            return Err(CheckError::Memory { task, host });
+        if holder.bytes > 0 && with_it > u128::from(memory) {
+            let mut beside = held.iter().filter(|Reverse((_, bytes, _))| *bytes > 0);
+            let beside = beside.find_map(|Reverse((.., task))| *task);
+            if let Some(task) = holder.task.or(beside) {
+                return Err(CheckError::Memory { task, host });
+            }
         }
         if holder.lasts {
             used = with_it;
-            held.push(Reverse((holder.finish, holder.bytes)));
+            held.push(Reverse((holder.finish, holder.bytes, holder.task)));
         }
     }
     Ok(())

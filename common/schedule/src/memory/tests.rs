@@ -100,14 +100,44 @@ fn what_runs_and_what_others_hold_is_awaited() {
         finish: 7.0,
     };
     let problem = problem.with_fixed([(0, runs)]).unwrap();
-    let problem = problem.with_held([(0, Bytes(GIB), 3.0)]).unwrap();
+    let problem = problem.with_held([(0, Bytes(GIB), (0.0, 3.0))]).unwrap();
     assert_eq!(starts(&heft(&problem))[1..], [(0, 7.0), (0, 3.0)]);
+}
+
+/// ```text
+///   others   |          |6 GiB 12-20 |
+///   tasks    |6 GiB 0-10|  2 GiB     |6 GiB 20-30|      on 8 GiB, ten seconds each
+/// ```
+#[test]
+fn what_others_are_to_hold_later_is_planned_around_whatever_the_algorithm() {
+    let problem = problem(&[6, 6, 2], &[(4, 8)]);
+    let others = (0, Bytes(6 * GIB), (12.0, 20.0));
+    let problem = problem.with_held([others]).unwrap();
+    for kind in SchedulerKind::ALL {
+        let schedule = kind.run(&problem).unwrap().schedule;
+        assert_eq!(check(&problem, &schedule), Ok(()), "{kind:?}");
+        assert_eq!(schedule.makespan(), 30.0, "{kind:?}");
+        let plan = crate::retime(&problem, &schedule, model::Generation(1)).unwrap();
+        assert_eq!(crate::check_plan(&problem, &plan), Ok(()), "{kind:?}");
+        assert_eq!(plan.makespan(), model::Span::from_secs(30), "{kind:?}");
+    }
+    // A task that is there when they come is refused.
+    let before = heft(&self::problem(&[6, 6, 2], &[(4, 8)]));
+    let is_refused = matches!(
+        check(&problem, &before),
+        Err(CheckError::Memory { host: 0, .. })
+    );
+    assert!(is_refused, "{:?}", starts(&before));
+    check(&problem, &fit(&problem, before)).unwrap();
 }
 
 #[test]
 fn others_may_hold_more_than_there_is() {
     let problem = problem(&[1], &[(1, 2)]);
-    let problem = problem.with_held([(0, Bytes(u64::MAX), 5.0), (0, Bytes(9 * GIB), 6.0)]);
+    let problem = problem.with_held([
+        (0, Bytes(u64::MAX), (0.0, 5.0)),
+        (0, Bytes(9 * GIB), (0.0, 6.0)),
+    ]);
     assert_eq!(starts(&heft(&problem.unwrap())), [(0, 6.0)]);
 }
 

@@ -115,7 +115,9 @@ impl MemoryWays {
     ) {
         let index = node as usize;
         let at = Seconds(ways.start[index]);
-        let (Seconds(start), after) = ledger.start_after(node, solution.host[index], at);
+        let duration = solution.duration[index];
+        let end = |Seconds(start): Seconds| Seconds(start + duration);
+        let (Seconds(start), after) = ledger.start_after(node, solution.host[index], at, end);
         self.after[index] = after;
         self.tail[index] = 0.0;
         ways.start[index] = start;

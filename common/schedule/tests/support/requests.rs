@@ -23,7 +23,7 @@ prop_compose! {
         ready in prop::collection::vec(prop::collection::vec(0u64..9_000_000, 0..2), 0..2),
         picky in prop::collection::vec(0u8..12, n),
         crowded in any::<bool>(),
-        held in prop::collection::vec((0u32..7, 0u64..4, 0u64..9_000_000), 0..3),
+        held in prop::collection::vec((0u32..7, 0u64..4, 0u64..9_000_000, 0u64..4_000_000), 0..3),
         scheduler in prop::sample::select(SchedulerKind::ALL.to_vec()),
     ) -> Request {
         const POWERS: [f64; 4] = [1.0, 2.0, 1.0 / 3.0, 4.5];
@@ -72,9 +72,11 @@ prop_compose! {
             _ => None,
         });
         let held = held.into_iter().filter(|&(id, ..)| (id as usize) < machines.len());
-        let held = held.map(|(id, memory, until)| Held {
+        let held = held.map(|(id, memory, until, from)| Held {
             resource: ResourceId::new(GroupId::new(machines[id as usize].0.into()), id),
             memory: Bytes(memory << 29),
+            // Half of it from now on.
+            from: Span(from.saturating_sub(2_000_000)),
             until: Span(until),
         });
         let ready = ready.into_iter().map(|slots| slots.into_iter().map(Span).collect()).collect();

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{ActivityId, AttemptId, Platform, ProcessId, ResourceId, Span, Wall};
 
-use schedule::Held;
-
 use crate::enact::works::Works;
 use crate::process::Process;
 
@@ -106,20 +104,6 @@ impl Busy {
         let first = self.ends.entry(activity).or_insert(end);
         *first = (*first).min(end);
     }
-}
-
-/// The memory that what a process has out at a machine holds, until it is expected to end.
-pub(crate) fn held_at(process: &Process, busy: &Busy, resource: ResourceId) -> Vec<Held> {
-    let out = process.out_at(resource);
-    let held = out.filter_map(|attempt| {
-        let declared = process.definition().activity_as_written(attempt.activity)?;
-        Some(Held {
-            resource,
-            memory: declared.memory?,
-            until: busy.ends.get(&attempt.activity).copied()?,
-        })
-    });
-    held.collect()
 }
 
 impl Out {

@@ -11,7 +11,6 @@ use wire::group::Offered;
 
 use super::lacking::Lack;
 use super::limit::fits;
-use super::memory::held_by_others;
 use super::queue::Turn;
 use super::{Demand, Market, Stage};
 use crate::enact::busy::Running;
@@ -295,7 +294,7 @@ impl Market {
             self.want_probes(known.definition(), &machines, step.now.mono);
         }
         let out = (running, step.now.wall);
-        let held = held_by_others(step, known, &platform, running);
+        let held = self.held_by_others(step, known, &platform, running);
         let movable = self.movable(id);
         let mut request = problem(
             known,
