@@ -37,8 +37,8 @@ impl Rule for Plans {
     }
 }
 
-/// At the start of each entry, what the plan has on its machine then fits the machine's memory beside
-/// what holds memory there already.
+/// At the start of each entry, and whenever others are to hold more, what the plan has on its machine then
+/// fits the machine's memory beside what others hold.
 fn has_memory(made: &MadePlan<'_>, judged: &mut Judged) -> Result<(), String> {
     let (Some(plan), request) = (made.plan, made.request) else {
         return Ok(());
@@ -51,7 +51,8 @@ fn has_memory(made: &MadePlan<'_>, judged: &mut Judged) -> Result<(), String> {
         let here = plan.entries.iter();
         let here = here.filter(|entry| entry.resource == machine.id);
         let held = |at: Span| {
-            let others = request.held.iter().filter(|held| held.until > at);
+            let others = request.held.iter();
+            let others = others.filter(|held| held.from <= at && at < held.until);
             let others = others.filter(|held| held.resource == machine.id);
             let placed = request.placed.iter().filter(|placed| placed.finish > at);
             let placed = placed.filter(|placed| placed.resource == machine.id);
@@ -60,7 +61,13 @@ fn has_memory(made: &MadePlan<'_>, judged: &mut Judged) -> Result<(), String> {
             others.chain(placed).sum::<u128>()
         };
         let all = here.clone().map(|one| u128::from(asked(one.activity).0));
-        let could_exceed = all.sum::<u128>() + held(Span::ZERO) > u128::from(machine.memory.0);
+        let others = request
+            .held
+            .iter()
+            .map(|held| held.from)
+            .chain([Span::ZERO]);
+        let most = others.map(held).max().unwrap_or_default();
+        let could_exceed = all.sum::<u128>() + most > u128::from(machine.memory.0);
         for one in here.clone() {
             let memory = asked(one.activity);
             if memory == Bytes::ZERO {
@@ -68,16 +75,21 @@ fn has_memory(made: &MadePlan<'_>, judged: &mut Judged) -> Result<(), String> {
             }
             judged.count_if(could_exceed);
             let at = one.start;
-            let beside = here.clone().filter(|other| {
-                other.activity != one.activity && other.start <= at && at < other.finish
+            let later = request.held.iter().filter(|held| {
+                held.resource == machine.id && at < held.from && held.from < one.finish
             });
-            let beside = beside.map(|other| u128::from(asked(other.activity).0));
-            let beside = beside.sum::<u128>() + held(at);
-            if beside + u128::from(memory.0) > u128::from(machine.memory.0) {
-                return Err(format!(
-                    "{}: {} of {memory} starts on {} beside {beside} bytes, of {}",
-                    made.process, one.activity, machine.name, machine.memory
-                ));
+            for at in std::iter::once(at).chain(later.map(|held| held.from)) {
+                let beside = here.clone().filter(|other| {
+                    other.activity != one.activity && other.start <= at && at < other.finish
+                });
+                let beside = beside.map(|other| u128::from(asked(other.activity).0));
+                let beside = beside.sum::<u128>() + held(at);
+                if beside + u128::from(memory.0) > u128::from(machine.memory.0) {
+                    return Err(format!(
+                        "{}: {} of {memory} is on {} beside {beside} bytes at {at}, of {}",
+                        made.process, one.activity, machine.name, machine.memory
+                    ));
+                }
             }
         }
     }
