@@ -30,8 +30,8 @@ const PEERS: usize = 3;
 /// Peers that have to show that one direction of a machine is slow.
 const WITNESSES: usize = 2;
 
-/// Machines that are remembered, in 60 KB each at most, half of it only where a direction is slow by itself. A group has some hundred, and where there are more, all begin
-/// anew.
+/// Machines that are remembered, in 60 KB each at most, half of it only where a direction is slow by itself. A group has
+/// some hundred, and where there are more, all begin anew.
 const MACHINES_MAX: usize = 1_024;
 
 /// The part of the median speed below which a machine has a way of its own.
@@ -107,8 +107,11 @@ impl Ways {
                 Direction::Receives => &mut known.receives,
             };
             lane.crossed(now, peer, fetched.took, speed);
-            known.sends.compare(now, level);
-            known.receives.compare(now, level);
+            // The faster direction, as it was last seen: the last transfers altogether may all be of the slow one.
+            let faster = known.sends.peers.fastest();
+            let faster = faster.max(known.receives.peers.fastest());
+            known.sends.compare(now, faster);
+            known.receives.compare(now, faster);
         }
         let speeds = self.machines.values();
         let mut speeds: Vec<f64> = speeds.map(|known| known.series.speed()).collect();

@@ -88,6 +88,32 @@ fn a_machine_that_becomes_slow_is_seen_after_two_transfers_with_each_peer_and_it
 }
 
 #[test]
+fn a_direction_stays_slow_while_the_last_transfers_are_all_of_it() {
+    let mut ways = Ways::default();
+    let at = |second: u64| Mono(1) + Span::from_secs(second);
+    let mebibyte = f64::from(1 << 20);
+    for second in 0..12 {
+        let sent = if second < 4 { 100.0 } else { 5.0 };
+        for (to, from) in [(0, 1), (0, 2), (1, 2), (2, 1)] {
+            come_at(&mut ways, at(second), (to, from), 100.0);
+        }
+        for to in [1, 2, 1, 2] {
+            come_at(&mut ways, at(second), (to, 0), sent);
+            // Four of them share the direction, and half of those of the second before.
+            if second > 5 {
+                let speed = ways.speed(machine(0), UNKNOWN.bandwidth);
+                assert!(speed.sends < 45.0 * mebibyte, "{second}: {speed:?}");
+            }
+        }
+    }
+    let others = [1, 2].map(|one| ways.speed(machine(one), UNKNOWN.bandwidth));
+    assert!(
+        others.iter().all(|one| one.least() > 90.0 * mebibyte),
+        "{others:?}"
+    );
+}
+
+#[test]
 fn the_only_link_is_seen_to_be_slow_as_well() {
     let mut ways = Ways::default();
     let before = ways.speeds((0..2).map(machine), UNKNOWN);
