@@ -1,5 +1,7 @@
 //! A process manager whose certificate is revoked takes no process, and does again with another certificate.
 
+use std::sync::Arc;
+
 use rustix::process::Signal;
 
 use super::*;
@@ -14,6 +16,8 @@ body: { activity: one, run: [cat, text], inputs: { text: inputs.text } }
 
 #[test]
 fn a_process_manager_whose_certificate_is_revoked_takes_no_process_until_it_has_another_one() {
+    // A daemon keeps to what it inherits, and under `nohup` that is to ignore the signal. A handler is not inherited.
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default()).unwrap();
     let yard = Yard::new();
     let (_gm, pm) = (yard.gm(), yard.pm());
     let listen = format!("127.0.0.1:{}", two_ports().unwrap());
