@@ -75,7 +75,10 @@ struct Beside {
 /// One direction of a machine's links.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
+    /// By what the direction carried at the time of a transfer, with others that shared it.
     pub(super) peers: Peers,
+    /// By the transfers alone, as plans count on the speed of one.
+    alone: Peers,
     beside: VecDeque<Beside>,
     slow: Option<Slow>,
 }
@@ -92,7 +95,8 @@ struct Slow {
 
 impl Lane {
     /// A file has taken this direction, to or from a peer, and has arrived now. What a direction carries is the sum of
-    /// the transfers that share it.
+    /// the transfers that share it: many at once make none slow. Where it is slow, a file takes as long as others do,
+    /// and as many share it.
     pub(super) fn crossed(&mut self, now: Mono, peer: ResourceId, took: Span, speed: f64) {
         let ended = now.0 as f64;
         let one = Beside {
@@ -111,8 +115,9 @@ impl Lane {
         }
         self.beside.push_back(one);
         self.peers.crossed(peer, all);
+        self.alone.crossed(peer, speed);
         if let Some(slow) = &mut self.slow {
-            slow.series.note(self.peers.fastest(), now);
+            slow.series.note(self.alone.fastest(), now);
             slow.lasts |= now.since(slow.since) >= ROUND;
         }
     }
@@ -124,7 +129,7 @@ impl Lane {
             self.slow = None;
         } else if self.slow.is_none() {
             self.slow = Some(Slow {
-                series: Series::new(level, now),
+                series: Series::new(self.alone.fastest(), now),
                 since: now,
                 lasts: false,
             });

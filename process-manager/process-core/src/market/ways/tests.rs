@@ -99,10 +99,9 @@ fn a_direction_stays_slow_while_the_last_transfers_are_all_of_it() {
         }
         for to in [1, 2, 1, 2] {
             come_at(&mut ways, at(second), (to, 0), sent);
-            // Four of them share the direction, and half of those of the second before.
             if second > 5 {
                 let speed = ways.speed(machine(0), UNKNOWN.bandwidth);
-                assert!(speed.sends < 45.0 * mebibyte, "{second}: {speed:?}");
+                assert!(speed.sends < 6.0 * mebibyte, "{second}: {speed:?}");
             }
         }
     }
