@@ -35,8 +35,7 @@ pub use ids::{
 };
 pub use plan::{Entry, Plan};
 pub use platform::{
-    Network, NetworkLink, Platform, PlatformError, PowerStep, PowerSteps, PowerStepsError,
-    Resource, Way,
+    Network, NetworkLink, Platform, PlatformError, PowerStep, PowerSteps, PowerStepsError, Resource,
 };
 pub use time::{Mono, Now, Span, Wall};
 pub use units::{Bytes, Work};

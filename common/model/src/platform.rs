@@ -49,26 +49,7 @@ pub struct Network {
     /// Between particular groups; the lower group comes first in the key.
     pub between_pairs: BTreeMap<(GroupId, GroupId), NetworkLink>,
     /// The ways of particular machines to all others, which data takes beside the link between the groups.
-    pub ways: BTreeMap<ResourceId, Way>,
-}
-
-/// The way between a machine and all others: what it sends and what it receives may take another one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Way {
-    /// From the machine.
-    pub sends: NetworkLink,
-    /// To the machine.
-    pub receives: NetworkLink,
-}
-
-impl Way {
-    /// The same link in both directions.
-    pub fn both(link: NetworkLink) -> Way {
-        Way {
-            sends: link,
-            receives: link,
-        }
-    }
+    pub ways: BTreeMap<ResourceId, NetworkLink>,
 }
 
 impl NetworkLink {
@@ -178,12 +159,7 @@ impl Platform {
             .into_iter()
             .chain(network.inside_of.values().copied())
             .chain(network.between_pairs.values().copied())
-            .chain(
-                network
-                    .ways
-                    .values()
-                    .flat_map(|way| [way.sends, way.receives]),
-            );
+            .chain(network.ways.values().copied());
         for NetworkLink { bandwidth, latency } in links {
             let sound = bandwidth > 0.0 && latency.is_finite() && latency >= 0.0;
             if !sound {

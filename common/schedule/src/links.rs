@@ -66,21 +66,18 @@ impl Links {
             let place = row as usize * side + column as usize;
             (latency[place], bandwidth[place]) = (link.latency, link.bandwidth);
         };
-        let way =
-            |machine: Option<ResourceId>| machine.and_then(|machine| network.ways.get(&machine));
-        let sent = |link: NetworkLink, machine: Option<ResourceId>| {
-            way(machine).map_or(link, |way| link.and(way.sends))
+        let through = |link: NetworkLink, machine: Option<ResourceId>| {
+            let way = machine.and_then(|machine| network.ways.get(&machine));
+            way.map_or(link, |way| link.and(*way))
         };
-        let received = |link: NetworkLink, machine: Option<ResourceId>| {
-            way(machine).map_or(link, |way| link.and(way.receives))
-        };
-        for (&(from, machine), &row) in numbers {
+        for (&(from, sender), &row) in numbers {
             for (&(to, receiver), &column) in numbers {
-                let link = received(sent(network.link(from, to), machine), receiver);
+                let link = through(through(network.link(from, to), sender), receiver);
                 set(row, column, link);
             }
-            set(row, n_groups, sent(network.between, machine));
-            set(n_groups, row, received(network.between, machine));
+            let outward = through(network.between, sender);
+            set(row, n_groups, outward);
+            set(n_groups, row, outward);
         }
         Links {
             n_groups,

@@ -1,4 +1,4 @@
-use model::{Bytes, Way};
+use model::Bytes;
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn machine(group: u64, number: u32) -> Resource {
 fn data_of_a_machine_with_a_way_of_its_own_takes_it_in_both_directions() {
     let slow = machine(1, 1);
     let mut network = Network::uniform(FAST);
-    network.ways.insert(slow.id, Way::both(SLOW));
+    network.ways.insert(slow.id, SLOW);
     let machines = vec![machine(1, 0), slow.clone(), machine(1, 2), machine(2, 3)];
     let platform = Platform::new(machines.clone(), network).unwrap();
     let groups = Groups::of(&platform);
@@ -44,26 +44,4 @@ fn data_of_a_machine_with_a_way_of_its_own_takes_it_in_both_directions() {
     assert_eq!(links.bandwidth(first, other), 1e8);
     assert_eq!(links.bandwidth(first, first), 1e8);
     assert_eq!(links.bandwidth(first, links.outside()), 1e8);
-}
-
-#[test]
-fn what_a_machine_sends_and_what_it_receives_take_links_of_their_own() {
-    let (uplink, downlink) = (machine(1, 1), machine(1, 2));
-    let mut network = Network::uniform(FAST);
-    let way = |sends, receives| Way { sends, receives };
-    network.ways.insert(uplink.id, way(SLOW, FAST));
-    network.ways.insert(downlink.id, way(FAST, SLOW));
-    let machines = vec![machine(1, 0), uplink, downlink];
-    let platform = Platform::new(machines.clone(), network).unwrap();
-    let groups = Groups::of(&platform);
-    let links = Links::new(&groups);
-    let [plain, uplink, downlink] = [0, 1, 2].map(|place: usize| groups.number(&machines[place]));
-    for peer in [plain, links.outside()] {
-        assert_eq!(links.bandwidth(uplink, peer), 5e6);
-        assert_eq!(links.bandwidth(peer, uplink), 1e8);
-        assert_eq!(links.bandwidth(downlink, peer), 1e8);
-        assert_eq!(links.bandwidth(peer, downlink), 5e6);
-    }
-    assert_eq!(links.bandwidth(uplink, downlink), 5e6);
-    assert_eq!(links.bandwidth(downlink, uplink), 1e8);
 }

@@ -77,14 +77,7 @@ impl Routes {
         data: f64,
         from: u32,
     ) -> (f64, u32) {
-        let mut here = from;
-        let mut seconds = 0.0;
-        for &controller in self.stops(edge) {
-            let next = controllers[controller as usize];
-            seconds += transfer(problem, data, here, next);
-            here = next;
-        }
-        (seconds, here)
+        along(problem, self.stops(edge).iter(), controllers, data, from)
     }
 
     /// Seconds from the first stop behind the sender, and the machine of that stop.
@@ -96,14 +89,14 @@ impl Routes {
         data: f64,
         to: u32,
     ) -> (f64, u32) {
-        let mut next = to;
-        let mut seconds = 0.0;
-        for &controller in self.stops(edge).iter().rev() {
-            let here = controllers[controller as usize];
-            seconds += transfer(problem, data, here, next);
-            next = here;
-        }
-        (seconds, next)
+        // Links are the same both ways.
+        along(
+            problem,
+            self.stops(edge).iter().rev(),
+            controllers,
+            data,
+            to,
+        )
     }
 
     /// The controllers that a message passes.
@@ -115,6 +108,23 @@ impl Routes {
             None => &[],
         }
     }
+}
+
+fn along<'a>(
+    problem: &Problem,
+    stops: impl Iterator<Item = &'a u32>,
+    controllers: &[u32],
+    data: f64,
+    from: u32,
+) -> (f64, u32) {
+    let mut here = from;
+    let mut seconds = 0.0;
+    for &controller in stops {
+        let next = controllers[controller as usize];
+        seconds += transfer(problem, data, here, next);
+        here = next;
+    }
+    (seconds, here)
 }
 
 /// Seconds that data takes from machine to machine.

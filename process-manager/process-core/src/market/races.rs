@@ -11,12 +11,13 @@
 
 mod claim;
 
-use model::{ActivityId, AttemptId, Bytes, ProcessId, ResourceId, Span};
+use model::{ActivityId, AttemptId, ProcessId, ResourceId, Span};
 
 use super::limit::fits;
+use super::planning::LINK_UNKNOWN;
 use super::{Market, Stage};
 use crate::enact::message::laid;
-use crate::enact::works::forecast;
+use crate::enact::works::{forecast, sum};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
@@ -214,14 +215,13 @@ impl Market {
         let is_there =
             |source| known.holder(source) == Some(place) || known.copy(source) == Some(place);
         let far = inputs.iter().filter(|input| !is_there(input.source));
-        let receives = self.ways.speed(place, link.bandwidth).receives;
-        let seconds = |source, bytes: Bytes| {
-            let holder = known.holder(source).or_else(|| known.copy(source));
-            let sends = holder.map(|holder| self.ways.speed(holder, link.bandwidth).sends);
-            bytes.0 as f64 / sends.map_or(receives, |sends| sends.min(receives))
-        };
-        let seconds = far.map(|input| seconds(input.source, input.artifact.bytes));
-        link.latency + seconds.sum::<f64>()
+        let bytes = sum(far.map(|input| input.artifact.bytes.0));
+        let speeds = self.ways.speeds([place].into_iter(), link);
+        let speed = speeds
+            .get(&place)
+            .copied()
+            .unwrap_or(LINK_UNKNOWN.bandwidth);
+        link.latency + bytes as f64 / speed
     }
 
     /// Returns true if another process waits for slots.

@@ -5,33 +5,24 @@
 //! is planned, links are as fast as those of the median machine, and a machine that is far slower has a way of its own
 //! ([`Network::ways`]). All of it is volatile: a restart begins with the link of the configuration.
 //!
-//! A machine mostly sends as fast as it receives. A direction that is far slower than its links altogether counts as
-//! slow by itself ([`Lane`]) where two peers show it that are not slow themselves as far as anybody knows: what one peer
-//! tells, slow or lying, says nothing of the other end. Only where there are no others, one is enough.
-//!
 //! Latency is that of the configuration. A transfer is told from 1 MiB on, where it hardly matters, and its
 //! time has waits for disks and workers in it, which are longer than a round trip within a site.
 
-mod lane;
 mod series;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-use model::{Mono, Network, NetworkLink, ResourceId, Way};
+use model::{Mono, Network, NetworkLink, ResourceId};
 use wire::attempt::{Fetched, TRANSFER_TOLD_LEAST};
 
-use lane::{Lane, Peers};
 use series::{Series, is_changed};
 
 /// Peers of a machine whose last transfers are remembered: with fewer, one slow peer would make it look slow, and
 /// with more, a machine that has become slow is seen later.
 const PEERS: usize = 3;
 
-/// Peers that have to show that one direction of a machine is slow.
-const WITNESSES: usize = 2;
-
-/// Machines that are remembered, in 60 KB each at most, half of it only where a direction is slow by itself. A group has
-/// some hundred, and where there are more, all begin anew.
+/// Machines that are remembered, in 30 KB each at most. A group has some hundred, and where there are more, all begin
+/// anew.
 const MACHINES_MAX: usize = 1_024;
 
 /// The part of the median speed below which a machine has a way of its own.
@@ -52,28 +43,19 @@ pub(super) struct Ways {
 /// The transfers of one machine.
 #[derive(Debug)]
 struct Machine {
-    last: Peers,
+    last: VecDeque<Last>,
     series: Series,
-    sends: Lane,
-    receives: Lane,
 }
 
-/// A direction of a machine's links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Sends,
-    Receives,
-}
-
-/// How fast a machine is in each direction, in bytes a second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Speed {
-    pub(super) sends: f64,
-    pub(super) receives: f64,
+/// The last two transfers between a machine and a peer: of those that share a link, one may be slow.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    peer: ResourceId,
+    speeds: [f64; 2],
 }
 
 /// The speeds of machines in bytes a second, as a plan counts on them.
-pub(super) type Speeds = BTreeMap<ResourceId, Speed>;
+pub(super) type Speeds = BTreeMap<ResourceId, f64>;
 
 impl Ways {
     /// A machine has fetched a file from another one by now.
@@ -84,34 +66,17 @@ impl Ways {
             return;
         }
         let speed = fetched.bytes.0 as f64 / seconds;
-        let ends = [
-            (receiver, fetched.from, Direction::Receives),
-            (fetched.from, receiver, Direction::Sends),
-        ];
-        for (machine, peer, direction) in ends {
+        for (machine, peer) in [(receiver, fetched.from), (fetched.from, receiver)] {
             if self.machines.len() >= MACHINES_MAX && !self.machines.contains_key(&machine) {
                 self.machines.clear();
             }
             let new = || Machine {
-                last: Peers::default(),
+                last: VecDeque::new(),
                 series: Series::new(speed, now),
-                sends: Lane::default(),
-                receives: Lane::default(),
             };
             let known = self.machines.entry(machine).or_insert_with(new);
-            known.last.crossed(peer, speed);
-            let level = known.last.fastest();
-            known.series.note(level, now);
-            let lane = match direction {
-                Direction::Sends => &mut known.sends,
-                Direction::Receives => &mut known.receives,
-            };
-            lane.crossed(now, peer, fetched.took, speed);
-            // The faster direction, as it was last seen: the last transfers altogether may all be of the slow one.
-            let faster = known.sends.peers.fastest();
-            let faster = faster.max(known.receives.peers.fastest());
-            known.sends.compare(now, faster);
-            known.receives.compare(now, faster);
+            known.crossed(peer, speed);
+            known.series.note(fastest(&known.last), now);
         }
         let speeds = self.machines.values();
         let mut speeds: Vec<f64> = speeds.map(|known| known.series.speed()).collect();
@@ -126,54 +91,10 @@ impl Ways {
 
     /// The speed of a machine, at most that of the median, which is also that of a machine without transfers. Without
     /// any transfer it is `unknown`.
-    pub(super) fn speed(&self, machine: ResourceId, unknown: f64) -> Speed {
+    fn speed(&self, machine: ResourceId, unknown: f64) -> f64 {
         let median = self.median.unwrap_or(unknown);
-        let Some(known) = self.machines.get(&machine) else {
-            return Speed::both(median);
-        };
-        let altogether = known.series.speed().min(median);
-        let slow = |direction| self.slow_lane(machine, direction).unwrap_or(altogether);
-        Speed {
-            sends: slow(Direction::Sends).min(altogether),
-            receives: slow(Direction::Receives).min(altogether),
-        }
-    }
-
-    /// The speed of a direction of a machine that is slow by itself; none where it is not, or its peers may be what is
-    /// slow.
-    fn slow_lane(&self, machine: ResourceId, direction: Direction) -> Option<f64> {
-        let lane = self.machines.get(&machine)?.lane(direction);
-        let speed = lane.slow()?;
-        let peers = lane.peers.each();
-        let witnesses = peers.filter(|&(peer, _)| !self.explains(peer, direction, machine, speed));
-        let (mut n, mut n_again) = (0, 0);
-        for (_, is_first) in witnesses {
-            n += 1;
-            n_again += usize::from(!is_first);
-        }
-        let is_shown = n >= WITNESSES || (self.machines.len() == 2 && n_again > 0);
-        is_shown.then_some(speed)
-    }
-
-    /// Returns true if a peer of a slow direction of a machine is hardly faster with others, so that the machine may be
-    /// as fast as any.
-    fn explains(
-        &self,
-        peer: ResourceId,
-        direction: Direction,
-        machine: ResourceId,
-        speed: f64,
-    ) -> bool {
-        let Some(known) = self.machines.get(&peer) else {
-            return false;
-        };
-        let other_end = match direction {
-            Direction::Sends => &known.receives,
-            Direction::Receives => &known.sends,
-        };
-        let is_slow = |shown: f64| shown < CHANGED * speed;
-        let others = other_end.peers.fastest_without(machine);
-        is_slow(known.series.speed()) || others.is_some_and(is_slow)
+        let known = self.machines.get(&machine);
+        known.map_or(median, |known| known.series.speed().min(median))
     }
 
     /// The speeds of machines, where nothing but `unknown` is known of links without transfers.
@@ -195,17 +116,13 @@ impl Ways {
         });
         let slow = speeds
             .iter()
-            .filter(|&(_, speed)| speed.least() < SLOW * bandwidth);
-        let link = |speed: f64| NetworkLink {
+            .filter(|&(_, &speed)| speed < SLOW * bandwidth);
+        let way = |speed: f64| NetworkLink {
             bandwidth: speed,
             latency: 0.0,
         };
-        let way = |speed: &Speed| Way {
-            sends: link(speed.sends),
-            receives: link(speed.receives),
-        };
         network.ways = slow
-            .map(|(&machine, speed)| (machine, way(speed)))
+            .map(|(&machine, &speed)| (machine, way(speed)))
             .collect();
         network
     }
@@ -213,18 +130,12 @@ impl Ways {
     /// The machine whose speed has changed most since a plan, with its speed beside the one that was planned with;
     /// none where all are as it counts on.
     pub(super) fn changed(&self, planned: &Speeds) -> Option<(ResourceId, f64)> {
-        let by = |ratio: f64| ratio.ln().abs();
-        let change = |(&machine, before): (&ResourceId, &Speed)| {
-            let sends = self.speed(machine, before.sends).sends / before.sends;
-            let receives = self.speed(machine, before.receives).receives / before.receives;
-            let further = if by(sends) > by(receives) {
-                sends
-            } else {
-                receives
-            };
-            (machine, further)
+        let change = |(&machine, &before): (&ResourceId, &f64)| {
+            let ratio = self.speed(machine, before) / before;
+            (machine, ratio)
         };
         let changed = planned.iter().map(change);
+        let by = |ratio: f64| ratio.ln().abs();
         let changed = changed.filter(|&(_, ratio)| is_changed(ratio));
         changed.max_by(|one, other| by(one.1).total_cmp(&by(other.1)))
     }
@@ -235,30 +146,27 @@ impl Ways {
         machines: impl Iterator<Item = ResourceId>,
     ) -> impl Iterator<Item = ResourceId> {
         let limit = self.median.map_or(0.0, |median| SLOW * median);
-        machines.filter(move |&machine| self.speed(machine, f64::INFINITY).least() < limit)
+        machines.filter(move |&machine| self.speed(machine, f64::INFINITY) < limit)
     }
 }
 
 impl Machine {
-    fn lane(&self, direction: Direction) -> &Lane {
-        match direction {
-            Direction::Sends => &self.sends,
-            Direction::Receives => &self.receives,
+    /// A file has crossed the link to a peer at a speed.
+    fn crossed(&mut self, peer: ResourceId, speed: f64) {
+        let known = self.last.iter().position(|one| one.peer == peer);
+        let before = known.and_then(|place| self.last.remove(place));
+        let before = before.map_or(speed, |one| one.speeds[1]);
+        if self.last.len() == PEERS {
+            self.last.pop_front();
         }
+        let speeds = [before, speed];
+        self.last.push_back(Last { peer, speeds });
     }
 }
 
-impl Speed {
-    fn both(speed: f64) -> Speed {
-        Speed {
-            sends: speed,
-            receives: speed,
-        }
-    }
-
-    fn least(self) -> f64 {
-        self.sends.min(self.receives)
-    }
+fn fastest(last: &VecDeque<Last>) -> f64 {
+    let speeds = last.iter().flat_map(|one| one.speeds);
+    speeds.fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use model::{Mono, Span};
 use super::CHANGED;
 
 /// The shortest round: the transfers of one activity's inputs mostly end within it.
-pub(super) const ROUND: Span = Span::from_secs(1);
+const ROUND: Span = Span::from_secs(1);
 
 /// The predictor of speeds: of all, the one with the least errors (docs/forecasting.md).
 const METHOD: Method = Method::Xavantes;

@@ -23,7 +23,6 @@ mod rule;
 mod staying;
 mod told;
 mod tuning;
-mod uplink;
 
 /// A step of the play.
 const STEP: Span = Span::from_millis(50);
