@@ -69,8 +69,6 @@ struct Liveness {
     /// When every lease that was granted so far has ended for certain.
     until: Mono,
     is_suspect: bool,
-    /// True if it was given more time since then, because this manager itself stood still.
-    is_excused: bool,
     /// Attempts that it was asked to give back, and has not answered.
     asked_back: BTreeSet<AttemptId>,
     /// Attempts that it may hold for nobody, and has not said that it does not.

@@ -1,7 +1,7 @@
 //! Leases: the time for which attempts go on at a machine that is not answered, and the time at
 //! which they have ended for certain.
 
-use model::{Epoch, Mono, ProcessId, ResourceId, Span};
+use model::{Epoch, ProcessId, ResourceId, Span};
 use wire::attempt::ToActivity;
 use wire::lease;
 
@@ -12,14 +12,6 @@ use crate::record::Event;
 use crate::step::Step;
 use crate::stream::{State, Stream};
 use crate::timer::Timer;
-
-impl Liveness {
-    /// Leases that were granted end then for certain, or later.
-    fn wait_until(&mut self, until: Mono) {
-        self.until = self.until.max(until);
-        self.is_excused = false;
-    }
-}
 
 impl Machines {
     /// An epoch begins. Earlier ones may have granted longer leases until a moment ago, and until these
@@ -86,24 +78,10 @@ impl Machines {
             && let Some(liveness) = self.liveness.get_mut(&resource)
         {
             let until = step.now.mono + lease::patience(own.max(liveness.length));
-            liveness.wait_until(until.max(self.earlier_leases_end));
-            step.timers.set(Timer::Lost(resource), liveness.until);
+            liveness.until = liveness.until.max(until).max(self.earlier_leases_end);
+            let until = liveness.until;
+            step.timers.set(Timer::Lost(resource), until);
         }
-    }
-
-    /// The time of a machine is over. Returns true if it was over long ago: then this manager stood still itself and
-    /// has heard nobody, so the machine has a moment to come back before all that it has counts as lost.
-    pub(crate) fn is_excused(&mut self, step: &mut Step<'_>, resource: ResourceId) -> bool {
-        let Some(liveness) = self.liveness.get_mut(&resource) else {
-            return false;
-        };
-        let late = step.now.mono.since(liveness.until);
-        if late < limits::STOOD_STILL || std::mem::replace(&mut liveness.is_excused, true) {
-            return false;
-        }
-        let until = step.now.mono + limits::BACK_WITHIN;
-        step.timers.set(Timer::Lost(resource), until);
-        true
     }
 
     /// A machine has told what it holds, and by which length it counts.
@@ -178,9 +156,6 @@ impl Machines {
     pub(crate) fn expect_earlier(&mut self, step: &mut Step<'_>, resource: ResourceId) {
         self.expect(step, resource);
         let end = self.earlier_leases_end;
-        if let Some(liveness) = self.liveness.get_mut(&resource) {
-            liveness.wait_until(end);
-        }
         step.timers.set(Timer::Lost(resource), end);
     }
 

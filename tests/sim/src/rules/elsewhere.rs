@@ -19,8 +19,6 @@ use crate::known::{Durable, Known};
 
 /// From the end of a lease to the record that its attempts are lost: a turn and some flushes.
 const RECORDED: Span = Span::from_millis(100);
-/// Time that a machine has to come back where its lease has ended while the process manager stood still.
-const BACK: Span = Span::from_secs(2);
 /// From that record until what was lost is recorded as sent elsewhere: a plan, a claim and its answer,
 /// some flushes...
 const SENT: Span = Span::from_millis(300);
@@ -182,11 +180,7 @@ impl Elsewhere {
             let heard = self.heard.get(machine).copied();
             let from = heard.unwrap_or(self.begun).max(sent);
             let end = (from + slow(patience(length))).max(earlier_leases_end);
-            let end = match end < runs_since {
-                true => runs_since + BACK,
-                false => end,
-            };
-            let late = known.at.since(end);
+            let late = known.at.since(end.max(runs_since));
             // Only where a lease has run out could the attempt have been kept for too long.
             if known.at.since(from.max(runs_since)) > length {
                 judged.count();
