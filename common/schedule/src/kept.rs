@@ -123,12 +123,15 @@ fn staying(
     order.sort_by_key(|&task| (moves(task), begins[task as usize]));
     let order = in_ready_order(dag, &order);
     let meter = Meter::unlimited();
-    // By task: the machine on which it is, or is to be.
+    // By task: the machine on which it is, or stays unless another one is better.
     let mut places: Vec<Option<u32>> = dag
         .tasks()
         .map(|task| match problem.fixed(task) {
             Some(fixed) => Some(fixed.host),
-            None => hosts.get(&entry(task)?.resource).copied(),
+            None => {
+                let entry = entry(task).filter(|&entry| !is_to_move(entry))?;
+                hosts.get(&entry.resource).copied()
+            }
         })
         .collect();
     let schedule = in_order(problem, &meter, &order, |insertion, task| {
@@ -136,17 +139,17 @@ fn staying(
         let host = entry(task).and_then(|entry| hosts.get(&entry.resource).copied());
         let host = host.filter(|&host| problem.fits(task, host));
         let here = host.map(|host| by_way((problem, way), insertion, &places, (task, host)));
-        let first = match (stays, here) {
-            (Stays::Always, Some(here)) => return Some(here),
-            (Stays::IfAsSoon, Some(_)) | (Stays::Never, _) | (_, None) => {
-                // The machine is chosen by direct messages: there is no quick search by the way of others.
-                let first = insertion.earliest(task)?;
-                by_way((problem, way), insertion, &places, (task, first.host))
-            }
+        if let (Stays::Always, Some(here)) = (stays, here) {
+            return Some(here);
+        }
+        // The machine is chosen by direct messages: there is no quick search by the way through controllers.
+        let first = insertion.earliest(task)?;
+        let first = by_way((problem, way), insertion, &places, (task, first.host));
+        let is_as_soon = |here: &Candidate| !less(first.finish, here.finish);
+        let chosen = match stays {
+            Stays::IfAsSoon => here.filter(is_as_soon).unwrap_or(first),
+            Stays::Always | Stays::Never => first,
         };
-        let stays =
-            here.filter(|here| stays == Stays::IfAsSoon && !less(first.finish, here.finish));
-        let chosen = stays.unwrap_or(first);
         places[task as usize] = Some(chosen.host);
         Some(chosen)
     });

@@ -31,9 +31,9 @@ impl<T, E> Holder<Result<T, E>> {
     }
 }
 
-/// Refuses more memory at one time than a machine has, where it is a task that asks for too much, or is
-/// there when others come that were to come: what others hold alone is theirs to answer for. `is_over` tells if something that ends then has ended
-/// when another thing starts. O(n log n).
+/// Refuses more memory at one time than a machine has, where it is a task that asks for too much, or that is there
+/// when others come that were to come: what others hold alone is theirs to answer for. `is_over` tells if something
+/// that ends then has ended when another thing starts. O(n log n).
 pub(super) fn check_memory<T: Ord + Copy>(
     problem: &Problem,
     host: u32,

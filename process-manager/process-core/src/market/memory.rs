@@ -20,7 +20,7 @@ use super::{Market, Stage};
 use crate::enact::busy::{Busy, Running};
 use crate::enact::works::Works;
 use crate::process::Process;
-use crate::record::ActivityPhase;
+use crate::process::index::is_unsent;
 use crate::step::Step;
 
 /// Planned activities of other processes that are counted on a machine, the first ones first: what comes later
@@ -85,7 +85,7 @@ impl Market {
             Some(Stage::Settled | Stage::Wanting | Stage::Planning { .. }) | None => None,
         };
         let entries = claimed.map_or(&known.state.plan.entries, |plan| &plan.entries);
-        let is_left = |entry: &&Entry| is_to_be_sent(known.activity(entry.activity).phase);
+        let is_left = |entry: &&Entry| is_unsent(known.activity(entry.activity).phase);
         let put_off = match claimed {
             Some(_) => 0,
             None => put_off(known, busy, known.since_planned(step.now.wall)),
@@ -139,20 +139,9 @@ fn put_off(known: &Process, busy: &Busy, since_planned: Span) -> i128 {
         .is_empty()
         .then(|| behind(Span::ZERO, since_planned));
     let left = plan.entries.iter();
-    let left = left.filter(|entry| is_to_be_sent(known.activity(entry.activity).phase));
+    let left = left.filter(|entry| is_unsent(known.activity(entry.activity).phase));
     let left = left.map(|entry| behind(Span::ZERO, entry.start));
     out.chain(passed).chain(left).max().unwrap_or_default()
-}
-
-fn is_to_be_sent(phase: ActivityPhase) -> bool {
-    match phase {
-        ActivityPhase::Waiting | ActivityPhase::Ready | ActivityPhase::Backoff => true,
-        ActivityPhase::Sent
-        | ActivityPhase::Completed
-        | ActivityPhase::Faulted
-        | ActivityPhase::Skipped
-        | ActivityPhase::Stopped => false,
-    }
 }
 
 /// Returns true if any activity declares memory.

@@ -24,7 +24,8 @@ use crate::io::{InForce, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
-use crate::record::{ActivityPhase, Phase, Rescheduled};
+use crate::process::index::is_unsent;
+use crate::record::{Phase, Rescheduled};
 use crate::step::Step;
 use crate::tally::Noted;
 use crate::timer::Timer;
@@ -330,18 +331,8 @@ fn unstarted(
 /// Returns true if an activity of the plan that has such a machine has not been sent.
 fn has_unsent(known: &Process, has_machine: impl Fn(ResourceId) -> bool) -> bool {
     let mut entries = known.state.plan.entries.iter();
-    entries.any(|entry| has_machine(entry.resource) && is_unsent(known, entry.activity))
-}
-
-fn is_unsent(known: &Process, activity: ActivityId) -> bool {
-    match known.activity(activity).phase {
-        ActivityPhase::Waiting | ActivityPhase::Ready | ActivityPhase::Backoff => true,
-        ActivityPhase::Sent
-        | ActivityPhase::Completed
-        | ActivityPhase::Faulted
-        | ActivityPhase::Skipped
-        | ActivityPhase::Stopped => false,
-    }
+    entries
+        .any(|entry| has_machine(entry.resource) && is_unsent(known.activity(entry.activity).phase))
 }
 
 /// The activities that get another machine.

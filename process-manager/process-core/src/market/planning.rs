@@ -21,7 +21,8 @@ use crate::io::{Effect, InForce, PlanRequest, PlanResult};
 use crate::limits;
 use crate::machines::Machines;
 use crate::process::Process;
-use crate::record::{ActivityPhase, Event, Phase, Planned, Replanned};
+use crate::process::index::is_unsent;
+use crate::record::{Event, Phase, Planned, Replanned};
 use crate::step::Step;
 use crate::stream::Stream;
 use crate::timer::Timer;
@@ -509,14 +510,7 @@ fn is_stranded(known: &Process, machines: &Machines) -> bool {
 /// Returns true if an activity waits for a machine that takes nothing, or for slots that are not held.
 fn is_cut_off(known: &Process, machines: &Machines) -> bool {
     let plan = &known.state.plan;
-    let waits = |activity: ActivityId| match known.activity(activity).phase {
-        ActivityPhase::Waiting | ActivityPhase::Ready | ActivityPhase::Backoff => true,
-        ActivityPhase::Sent
-        | ActivityPhase::Completed
-        | ActivityPhase::Faulted
-        | ActivityPhase::Skipped
-        | ActivityPhase::Stopped => false,
-    };
+    let waits = |activity: ActivityId| is_unsent(known.activity(activity).phase);
     // The slots of each machine that may be used.
     let mut usable: BTreeMap<ResourceId, u32> = BTreeMap::new();
     plan.entries.iter().any(|entry| {

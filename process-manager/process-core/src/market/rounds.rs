@@ -104,7 +104,7 @@ impl Rounds {
 #[derive(Debug)]
 struct Course {
     evidence: Evidence,
-    /// What that comes to for each machine, as of the last look.
+    /// The sum of it for each machine, as of the last look.
     shown: BTreeMap<ResourceId, Shown>,
     /// The powers that this was taken to mean at the last look: the factor of each machine, and that of all others.
     factors: BTreeMap<ResourceId, f64>,
@@ -132,7 +132,7 @@ struct Course {
 struct Running {
     resource: ResourceId,
     since: Mono,
-    /// Where its activity is of a kind of which others have been, or will be.
+    /// The kind of its activity, of which others have been or will be; none of an activity outside of bodies.
     kind: Option<NodeId>,
     /// True if nobody has measured any of that kind before this process.
     is_guessed: bool,

@@ -489,6 +489,11 @@ pub(crate) fn has_ended(phase: ActivityPhase) -> bool {
     }
 }
 
+/// Returns true for an activity of which an attempt is still to be sent.
+pub(crate) fn is_unsent(phase: ActivityPhase) -> bool {
+    phase != ActivityPhase::Sent && !has_ended(phase)
+}
+
 fn count(totals: &mut Totals, phase: ActivityPhase) -> &mut u32 {
     match phase {
         ActivityPhase::Waiting => &mut totals.waiting,

@@ -51,7 +51,7 @@ fn so_many_slots_are_free_when_the_last_of_them_is() {
     assert_eq!(free_after(&mut bench, 2), secs(55));
     // The wide one is before it, and takes both.
     assert_eq!(free_after(&mut bench, 3), secs(55 + 30));
-    // What takes longer than planned may go on for ever.
+    // An activity that takes longer than planned may go on for ever.
     bench.pass(7);
     assert_eq!(free_after(&mut bench, 2), None);
     assert_eq!(free_after(&mut bench, 3), None);

@@ -1,4 +1,4 @@
-//! What a process waits for, in a line of its own: reports come only when something happens to it.
+//! Waits of a process, in lines of their own: reports come only when something happens to it.
 
 use model::{Span, Wall};
 use wire::client::Progress;
@@ -11,9 +11,9 @@ const PATIENCE: Span = Span::from_secs(4);
 /// The wait of a process of which nothing runs.
 #[derive(Default)]
 pub(crate) struct Waits {
-    /// What it waits for, and since when it waits.
+    /// The reason, and since when it waits.
     now: Option<(String, Wall)>,
-    /// What was told last, and when.
+    /// The reason that was told last, and when.
     told: Option<(String, Wall)>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Answers<T> {
     answered: Option<Mono>,
 }
 
-/// What is heard of a process manager.
+/// News of a process manager.
 enum Heard<T> {
     /// There is a connection to it.
     Reached(Home),

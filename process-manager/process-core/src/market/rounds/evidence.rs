@@ -1,4 +1,4 @@
-//! What machines have shown, by the kinds of activities that ended there: of a kind that takes three times as long as was
+//! Evidence about machines, by the kinds of activities that ended there: of a kind that takes three times as long as was
 //! said, wherever it runs, the estimate is wrong, and no machine is slow.
 //!
 //! ```text
@@ -40,13 +40,13 @@ pub(super) struct Evidence {
     usual: f64,
 }
 
-/// What is known of a kind: on each machine the number of activities, and the sum of the logarithms of their errors.
+/// The times of a kind: on each machine the number of activities, and the sum of the logarithms of their errors.
 #[derive(Debug, Default)]
 struct Kind {
     times: BTreeMap<ResourceId, (u32, f64)>,
 }
 
-/// What ended on a machine, as it was estimated.
+/// The activities that ended on a machine, as they were estimated.
 #[derive(Debug, Default)]
 struct Of {
     single: Shown,
@@ -133,7 +133,7 @@ impl Evidence {
         of.kinds.retain(|_, shown| shown.n_tasks() > TRACE);
     }
 
-    /// What a machine has shown, with estimates put right, and without one kind.
+    /// The evidence about a machine, with estimates put right, and without one kind.
     fn shown_without(&self, resource: ResourceId, without: Option<NodeId>) -> Shown {
         let Some(of) = self.machines.get(&resource) else {
             return Shown::default();
