@@ -28,7 +28,7 @@ pub(super) use self::crossings::Crossings;
 pub(super) use self::nodes::Copies;
 use super::limits::NODES_MAX;
 use super::{
-    Checked, Definition, Draft, Node, NodeKind, OutputSource, Picked, Policy, Source, Tuning,
+    Checked, Definition, Draft, Link, Node, NodeKind, OutputSource, Picked, Policy, Source, Tuning,
 };
 use crate::{ActivityId, NodeId};
 
@@ -267,6 +267,21 @@ impl Definition {
                 }
             }
         })
+    }
+
+    /// Returns true for a link that has an item wait for an earlier one which it reads, of a for-each that has one item
+    /// at a time: their order says the same.
+    pub fn repeats_order(&self, link: u32) -> bool {
+        let Some((_, Link { from, to, .. })) = self.links().get(link as usize) else {
+            return false;
+        };
+        let Some(reader) = self.enclosing(*to).next() else {
+            return false;
+        };
+        let kind = &self.as_written(reader.each).kind;
+        let is_ordered = matches!(kind, NodeKind::ForEach(each) if each.at_most == Some(1));
+        let mut around = self.enclosing(*from);
+        is_ordered && around.any(|one| one.each == reader.each && one.body != reader.body)
     }
 
     fn place_of(&self, each: NodeId, body: NodeId) -> u32 {

@@ -160,6 +160,49 @@ fn merges(bench: &mut Bench) -> Vec<&'static str> {
     vec![phases[1], phases[5], phases[6]]
 }
 
+/// `f(p(first second))`, in which `second` reads the `first` of the item before, and has a link of its own that is false.
+#[test]
+fn items_that_come_one_after_another_anyway_are_no_reason_to_run() {
+    for (at_most, runs) in [(Some(1), false), (None, true)] {
+        let mut each = each("n", "[0, 1]", 2);
+        if let NodeKind::ForEach(each) = &mut each.kind {
+            each.at_most = at_most;
+        }
+        let link = Link {
+            from: NodeId(3),
+            to: NodeId(4),
+            when: Some(expression("n > 5")),
+        };
+        let mut draft = draft(vec![
+            controller(NodeKind::Sequence(ids(&[1]))),
+            each,
+            controller(NodeKind::Parallel {
+                children: ids(&[3, 4]),
+                links: vec![link],
+            }),
+            leaf("first"),
+            leaf("second"),
+        ]);
+        makes(&mut draft.nodes[3], ["first", "${n}"]);
+        makes(&mut draft.nodes[4], ["second", "${n}"]);
+        draft.nodes[4].join = Join::Any;
+        let before = case(None, 3, Some("n - 1"));
+        picks(
+            &mut draft,
+            4,
+            "before",
+            vec![case(Some("n == 0"), 3, None), before],
+        );
+        let (mut bench, _) = bench("");
+        bench.submit(draft);
+        assert_eq!(bench.status().summary.phase, Phase::Completed);
+        let mut expected = vec!["first 0", "first 1"];
+        // A link between items that may run side by side counts as every other one.
+        expected.extend(runs.then_some("second 1"));
+        assert_eq!(bench.started, expected, "{at_most:?}");
+    }
+}
+
 #[test]
 fn a_place_without_an_item_is_a_fault_before_any_item_begins() {
     for (items, fault) in [

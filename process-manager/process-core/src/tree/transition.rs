@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use model::{Definition, NodeId, NodeKind};
 
-use super::{Answer, Frame, Signal, choice, for_each, links, parallel, repeat, sequence};
+use super::links::{self, Says};
+use super::{Answer, Frame, Signal, choice, for_each, parallel, repeat, sequence};
 use crate::record::{Flow, LinkState, NodeState};
 
 /// One transition of the controllers of a region.
@@ -204,7 +205,11 @@ impl<'a> Transition<'a> {
     fn all_links_known(&mut self, node: NodeId) {
         let definition = self.definition;
         let incoming = definition.incoming(node).iter();
-        let states = incoming.map(|&link| self.link_state(link));
+        let says = |link: u32| match definition.repeats_order(link) {
+            true => Says::After,
+            false => Says::Whether,
+        };
+        let states = incoming.map(|&link| (self.link_state(link), says(link)));
         let signal = links::join(&definition.as_written(node).join, node, states);
         self.queue.extend(signal);
     }
