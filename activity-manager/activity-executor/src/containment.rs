@@ -14,7 +14,6 @@ mod cgroup;
 mod descendants;
 mod leftovers;
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -191,7 +190,7 @@ impl Containment {
             self.slots.resize_with(slot + 1, SlotGroups::default);
         }
         let groups = &mut self.slots[slot];
-        groups.forget_removed();
+        groups.forget_removed_joined();
         if let Some(spent) = groups.group.take_if(|group| group.is_spent()) {
             spent.remove();
         }
@@ -241,15 +240,27 @@ impl Containment {
         Ok(place)
     }
 
-    /// Kills and collects what is left of a command whose first process has ended. Returns true if
-    /// a process is still alive, or counts towards the limits of the slot's next command.
-    /// `commands` are the first processes of the running commands.
-    pub(crate) fn end_rest(&mut self, contained: &Contained, commands: &BTreeSet<i32>) -> bool {
-        let limit = contained.place.process_limit();
-        self.end_alive(contained, commands) || limit.is_some_and(ProcessLimit::is_charged)
+    /// Forgets the group in which commands of a slot are created, if somebody else has removed it. Returns true if
+    /// that was so.
+    pub(crate) fn forget_removed(&mut self, slot: usize) -> bool {
+        let groups = self.slots.get_mut(slot);
+        let group = groups.and_then(|groups| groups.group.take_if(|group| group.is_removed()));
+        group.is_some()
     }
 
-    fn end_alive(&mut self, contained: &Contained, commands: &BTreeSet<i32>) -> bool {
+    /// Kills and collects what is left of a command whose first process has ended. Returns true if
+    /// a process is still alive, or counts towards the limits of the slot's next command.
+    /// `is_spared` tells the first processes of the running commands.
+    pub(crate) fn end_rest(
+        &mut self,
+        contained: &Contained,
+        is_spared: &dyn Fn(i32) -> bool,
+    ) -> bool {
+        let limit = contained.place.process_limit();
+        self.end_alive(contained, is_spared) || limit.is_some_and(ProcessLimit::is_charged)
+    }
+
+    fn end_alive(&mut self, contained: &Contained, is_spared: &dyn Fn(i32) -> bool) -> bool {
         match &contained.place.group {
             Some(group) => {
                 let is_left = group.is_populated();
@@ -258,12 +269,12 @@ impl Containment {
                 }
                 is_left && group.is_populated()
             }
-            None => self.end_strays(commands),
+            None => self.end_strays(is_spared),
         }
     }
 
     /// A child of the executor that is no command has lost its command.
-    fn end_strays(&mut self, commands: &BTreeSet<i32>) -> bool {
+    fn end_strays(&mut self, is_spared: &dyn Fn(i32) -> bool) -> bool {
         let Some(children) = &self.children else {
             return false;
         };
@@ -271,7 +282,7 @@ impl Containment {
         self.scratch.clear();
         children.read(&mut self.scratch);
         for &pid in &self.scratch {
-            if commands.contains(&pid) {
+            if is_spared(pid) {
                 continue;
             }
             let Some(pid) = Pid::from_raw(pid) else {
@@ -287,10 +298,10 @@ impl Containment {
 }
 
 impl SlotGroups {
-    /// Forgets groups that somebody else has removed: systemd removes the empty ones below a unit that stops, though
-    /// the executor lives on there.
-    fn forget_removed(&mut self) {
-        self.group.take_if(|group| group.is_removed());
+    /// Forgets groups that commands join and somebody else has removed: systemd removes the empty ones below a unit
+    /// that stops, though the executor lives on there. That in which a command is created tells that by itself
+    /// ([`Containment::forget_removed`]).
+    fn forget_removed_joined(&mut self) {
         self.processes.take_if(|group| group.is_removed());
         self.memory.take_if(|group| group.is_removed());
     }

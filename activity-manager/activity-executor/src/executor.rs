@@ -1,5 +1,5 @@
 //! The event loop: one thread, one epoll, over the listening socket, the daemon's connection, the
-//! ends and pipes of commands, and a descriptor for TERM. This thread starts the commands, and
+//! pipes of commands, and descriptors for the ends of children and for TERM. This thread starts the commands, and
 //! lives as long as the process. `executor/connections.rs` handles the daemon's messages,
 //! `executor/commands.rs` the start and end of commands.
 
@@ -7,7 +7,7 @@ mod commands;
 mod connections;
 mod leases;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -36,6 +36,7 @@ use crate::outcomes::{self, OutcomesError};
 use crate::pool::Pool;
 use crate::running::{Due, Running};
 use crate::store::{Answer, Store};
+use crate::sys;
 use crate::throttle::{Pace, Tempo};
 
 use self::commands::watch;
@@ -47,10 +48,6 @@ const EVENTS: usize = 256;
 /// Bytes read from a pipe at once: as much as one holds by default.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// Interval of looking for an end that the system does not report, because it watches no more
-/// descriptors.
-const UNWATCHED_LOOK: Span = Span::from_millis(10);
-
 /// Interval of looking for the end of processes that wait in the kernel.
 const STUCK_EVERY: Span = Span::from_secs(1);
 
@@ -59,6 +56,7 @@ const LINK: u64 = u64::MAX - 1;
 const TERMINATION: u64 = u64::MAX - 2;
 const LEASES: u64 = u64::MAX - 3;
 const POOL: u64 = u64::MAX - 4;
+const ENDS: u64 = u64::MAX - 5;
 
 /// The parts of the executor.
 pub(crate) struct Parts {
@@ -117,10 +115,10 @@ pub(crate) struct Executor {
     /// the same slot is ignored.
     slots: Vec<(u32, Option<Running>)>,
     free: Vec<usize>,
-    /// Slots of commands whose end no event reports.
-    unwatched: Vec<usize>,
-    /// The first processes of the running commands.
-    commands: BTreeSet<i32>,
+    /// Becomes readable when a child has ended.
+    ends: OwnedFd,
+    /// The slots of the running commands, by their first processes.
+    commands: BTreeMap<i32, usize>,
     /// Number of containers of podman that were named.
     n_containers: u64,
     /// Commands that were killed and do not end.
@@ -163,6 +161,8 @@ impl Executor {
         };
         watch(&parts.listener, LISTENER)?;
         watch(&parts.termination, TERMINATION)?;
+        let ends = sys::ends_of_children()?;
+        watch(&ends, ENDS)?;
         let leases = Leases::new()?;
         watch(&leases.timer, LEASES)?;
         if let Some(pool) = &parts.pool {
@@ -176,8 +176,8 @@ impl Executor {
             link_interest: EventFlags::IN,
             slots: Vec::new(),
             free: Vec::new(),
-            unwatched: Vec::new(),
-            commands: BTreeSet::new(),
+            ends,
+            commands: BTreeMap::new(),
             n_containers: 0,
             stuck: Vec::new(),
             stuck_at: Mono(0),
@@ -228,7 +228,8 @@ impl Executor {
                     LEASES => self.leases.empty_timer(),
                     // An account for another attempt is free.
                     POOL => self.parts.pool.iter_mut().for_each(Pool::take_ready),
-                    _ => self.command_event(token, now),
+                    ENDS => self.collect(now),
+                    _ => self.command_event(token),
                 }
             }
             self.tick(now);
@@ -254,10 +255,9 @@ impl Executor {
             .iter()
             .filter_map(|(_, running)| running.as_ref()?.due());
         let now = clock::mono();
-        let look_at = (!self.unwatched.is_empty()).then(|| now + UNWATCHED_LOOK);
         let stuck = (!self.stuck.is_empty()).then_some(self.stuck_at);
         let kept = self.parts.kept.due(now);
-        let others = [self.linger_until, self.tell_at(), look_at, stuck, kept];
+        let others = [self.linger_until, self.tell_at(), stuck, kept];
         let next = running.chain(others.into_iter().flatten());
         let micros = next.min()?.since(now).0;
         // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.
@@ -290,7 +290,6 @@ impl Executor {
                 Due::Finish => self.finish(slot),
             }
         }
-        self.look_at_unwatched(now);
         self.parts.kept.tick(now);
         if !self.stuck.is_empty() && now >= self.stuck_at {
             self.stuck_at = now + STUCK_EVERY;

@@ -13,7 +13,7 @@
 use std::ffi::{CString, c_char, c_int};
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -75,9 +75,14 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Launched {
     /// Its process id, which is its process group too once it has begun to run.
     pub(crate) pid: Pid,
-    /// Becomes readable at its end.
-    pub(crate) pidfd: OwnedFd,
     pub(crate) starting: Starting,
+}
+
+/// No child was made.
+pub(crate) struct NotLaunched {
+    pub(crate) error: io::Error,
+    /// What it was to execute.
+    pub(crate) image: Image,
 }
 
 /// Why a child did not execute a program.
@@ -115,8 +120,8 @@ impl Launcher {
     }
 
     /// Starts a child and returns at once. Its success is told by [`Launched::starting`] and by its
-    /// end.
-    pub(crate) fn launch(&mut self, launch: Launch<'_>) -> io::Result<Launched> {
+    /// end. After an error the image is there for another try.
+    pub(crate) fn launch(&mut self, launch: Launch<'_>) -> Result<Launched, NotLaunched> {
         let cgroup = launch.cgroup;
         let mut room = self.free.pop().unwrap_or_default();
         room.furnish(launch, self.pid);
@@ -125,14 +130,17 @@ impl Launcher {
             None => room.clone_here(),
         };
         match made {
-            Ok((pid, pidfd)) => Ok(Launched {
+            Ok(pid) => Ok(Launched {
                 pid,
-                pidfd,
                 starting: Starting(NonNull::from(Box::leak(room))),
             }),
             Err(errno) => {
+                let image = room.image.take();
                 self.keep(room);
-                Err(io::Error::from_raw_os_error(errno))
+                Err(NotLaunched {
+                    error: io::Error::from_raw_os_error(errno),
+                    image: image.expect("a room is furnished while it is in use"),
+                })
             }
         }
     }
@@ -151,7 +159,7 @@ impl Launcher {
         }
     }
 
-    fn clone_into(&mut self, room: &mut Room, cgroup: BorrowedFd<'_>) -> Result<Made, c_int> {
+    fn clone_into(&mut self, room: &mut Room, cgroup: BorrowedFd<'_>) -> Result<Pid, c_int> {
         if !self.joins_cgroups {
             let made = room.clone_into(cgroup);
             // Errors of the group itself have other numbers.
@@ -285,9 +293,6 @@ impl Default for Room {
     }
 }
 
-/// A child's process id, and a descriptor that becomes readable at its end.
-type Made = (Pid, OwnedFd);
-
 /// The group in which a child is created is an argument of clone3.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
@@ -348,27 +353,25 @@ impl Room {
         orders.n_joins += 1;
     }
 
-    fn clone_here(&mut self) -> Result<Made, c_int> {
-        let mut pidfd: c_int = -1;
+    fn clone_here(&mut self) -> Result<Pid, c_int> {
         let (flags, stack) = (
             FLAGS | libc::SIGCHLD as u64,
             self.stack.as_mut_ptr_range().end,
         );
         let (flags, stack) = (flags as usize, stack as usize);
-        let (fd, word) = (&raw mut pidfd as usize, self.word.as_ptr() as usize);
+        let word = self.word.as_ptr() as usize;
         #[cfg(target_arch = "x86_64")]
-        let arguments = [flags, stack, fd, word, 0];
+        let arguments = [flags, stack, 0, word, 0];
         #[cfg(target_arch = "aarch64")]
-        let arguments = [flags, stack, fd, 0, word];
+        let arguments = [flags, stack, 0, 0, word];
         // SAFETY: as `made` wants it.
-        unsafe { self.made(libc::SYS_clone, arguments, &raw const pidfd) }
+        unsafe { self.made(libc::SYS_clone, arguments) }
     }
 
-    fn clone_into(&mut self, cgroup: BorrowedFd<'_>) -> Result<Made, c_int> {
-        let mut pidfd: c_int = -1;
+    fn clone_into(&mut self, cgroup: BorrowedFd<'_>) -> Result<Pid, c_int> {
         let arguments = libc::clone_args {
             flags: FLAGS | CLONE_INTO_CGROUP,
-            pidfd: &raw mut pidfd as u64,
+            pidfd: 0,
             child_tid: self.word.as_ptr() as u64,
             parent_tid: 0,
             exit_signal: libc::SIGCHLD as u64,
@@ -382,30 +385,19 @@ impl Room {
         let size = size_of_val(&arguments);
         let arguments = [&raw const arguments as usize, size, 0, 0, 0];
         // SAFETY: as `made` wants it.
-        unsafe { self.made(libc::SYS_clone3, arguments, &raw const pidfd) }
+        unsafe { self.made(libc::SYS_clone3, arguments) }
     }
 
     /// # Safety
-    /// The arguments are those of the call: this stack, the word of this room to be cleared, and
-    /// `pidfd` to be written.
-    unsafe fn made(
-        &mut self,
-        call: libc::c_long,
-        arguments: [usize; 5],
-        pidfd: *const c_int,
-    ) -> Result<Made, c_int> {
+    /// The arguments are those of the call: this stack, and the word of this room to be cleared.
+    unsafe fn made(&mut self, call: libc::c_long, arguments: [usize; 5]) -> Result<Pid, c_int> {
         self.word.store(1, Ordering::Relaxed);
         // SAFETY: the stack is this room's, aligned to 16, and grows down from its end. The room is
         // neither moved nor written before the kernel clears its word, and the orders point into it or
         // to what it owns.
         let made = unsafe { child::clone_and_run(call, arguments, &raw const self.orders) };
         match made {
-            Ok(pid) => {
-                let pid = Pid::from_raw(pid).expect("a child has a number above 0");
-                // SAFETY: the kernel has written it before the call returned; the descriptor is new,
-                // and nobody else knows it.
-                Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd.read_volatile()) }))
-            }
+            Ok(pid) => Ok(Pid::from_raw(pid).expect("a child has a number above 0")),
             Err(errno) => {
                 self.word.store(0, Ordering::Relaxed);
                 Err(errno)
@@ -414,7 +406,7 @@ impl Room {
     }
 }
 
-const FLAGS: u64 = (libc::CLONE_VM | libc::CLONE_PIDFD | libc::CLONE_CHILD_CLEARTID) as u64;
+const FLAGS: u64 = (libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID) as u64;
 
 fn pointers(strings: &[CString], out: &mut Vec<*const c_char>) {
     out.clear();

@@ -65,8 +65,6 @@ pub(crate) struct Running {
     pub(crate) stderr: Capture,
     /// True if the event loop watches the pipes.
     pub(crate) is_watched: bool,
-    /// Becomes readable at the end of the first process.
-    pub(crate) pidfd: Option<OwnedFd>,
     pub(crate) processes: Contained,
     started: Wall,
     started_mono: Mono,
@@ -145,11 +143,7 @@ impl Running {
             started,
             started_mono,
         } = launched;
-        let launch::Launched {
-            pid: _,
-            pidfd,
-            starting,
-        } = child;
+        let launch::Launched { pid: _, starting } = child;
         let attempt = start.attempt;
         Running {
             attempt,
@@ -173,7 +167,6 @@ impl Running {
                 kept_max,
             ),
             is_watched: false,
-            pidfd: Some(pidfd),
             processes,
             started,
             started_mono,
@@ -234,7 +227,6 @@ impl Running {
 
     /// The first process has ended: the remaining ones must end, and the pipes be emptied.
     pub(crate) fn first_ended(&mut self, waited: Option<Waited>, now: Mono) {
-        self.pidfd = None;
         self.throttle = None;
         if self.cause.is_none() && self.memory.is_some() && self.processes.was_killed_for_memory() {
             self.cause = Some(Exit::OutOfMemory);

@@ -37,6 +37,25 @@ impl Waited {
     }
 }
 
+/// The process id of a child that has ended and is not collected: of this one, or of any. None where there is none.
+pub(crate) fn ended_child(of: Option<i32>) -> Option<i32> {
+    let (kind, id) = match of {
+        Some(pid) => (libc::P_PID, pid.unsigned_abs()),
+        None => (libc::P_ALL, 0),
+    };
+    let mut told = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is valid for writes of its type, which was zeroed, a value of this plain struct, and has the
+    // process id of a child or stays 0.
+    let pid = unsafe {
+        if libc::waitid(kind, id, told.as_mut_ptr(), options) != 0 {
+            return None;
+        }
+        told.assume_init_ref().si_pid()
+    };
+    (pid != 0).then_some(pid)
+}
+
 /// Collects a child that has ended; none while it runs.
 pub(crate) fn wait(pid: Pid) -> io::Result<Option<Waited>> {
     let mut status = 0;
@@ -94,17 +113,41 @@ pub(crate) fn reset_dispositions() {
 /// when TERM, INT or HUP arrives. SIGPIPE is blocked and not ignored, because commands would
 /// inherit that.
 pub(crate) fn termination() -> io::Result<OwnedFd> {
-    // SAFETY: the sets are initialised before they are used; signalfd makes a descriptor that nobody
-    // else knows.
+    // SAFETY: the set is initialised before it is used.
     unsafe {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(set.as_mut_ptr());
         if libc::sigprocmask(libc::SIG_SETMASK, set.as_ptr(), ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
         }
+    }
+    told_of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP])
+}
+
+/// A descriptor that becomes readable when a child has ended, once all signals are blocked. Of several ends at
+/// the same time it tells one.
+pub(crate) fn ends_of_children() -> io::Result<OwnedFd> {
+    // SAFETY: an all-zero sigaction is a value of this plain struct: default action, empty mask.
+    unsafe {
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        // Children that are stopped or go on are no news.
+        action.sa_flags = libc::SA_NOCLDSTOP;
+        if libc::sigaction(libc::SIGCHLD, &raw const action, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    told_of(&[libc::SIGCHLD])
+}
+
+/// A descriptor that becomes readable when one of these signals, which are blocked, has come.
+fn told_of(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by sigemptyset before it is used; signalfd makes a descriptor that
+    // nobody else knows.
+    unsafe {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(set.as_mut_ptr());
         let mut set = set.assume_init();
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        for &signal in signals {
             libc::sigaddset(&raw mut set, signal);
         }
         match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {

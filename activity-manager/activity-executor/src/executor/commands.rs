@@ -1,7 +1,7 @@
 //! The commands' part of the event loop: their start, their events, their end.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use model::{AttemptId, Mono};
@@ -16,16 +16,16 @@ use crate::account::Numbers;
 use crate::capture::{Capture, Left};
 use crate::clock;
 use crate::container::Removal;
-use crate::containment::{Contained, warn};
+use crate::containment::{CommandGroups, Contained, warn};
 use crate::kept;
-use crate::launch::Launch;
+use crate::launch::{Image, Launch, NotLaunched};
 use crate::limits::IoClass;
 use crate::link::Link;
 use crate::pool::Pool;
 use crate::prepare::{NotStarted, Whose, explain, prepare};
 use crate::running::{Launched, Running, not_started};
 use crate::store::Answer;
-use crate::sys::wait;
+use crate::sys::{ended_child, wait};
 
 /// Edge-triggered: a child that has not executed its program yet has copies of all descriptors, and
 /// the system watches closed ones until those are gone.
@@ -71,20 +71,10 @@ impl Executor {
             Ok(running) => {
                 let (generation, place) = &mut self.slots[slot];
                 *generation = generation.wrapping_add(1);
-                let token = EventData::new_u64(token(*generation, slot, Part::End));
-                let watched = match &running.pidfd {
-                    Some(pidfd) => epoll::add(&self.epoll, pidfd, token, ONCE),
-                    None => Ok(()),
-                };
                 self.cores_used += running.cores;
-                self.commands.insert(running.pid().as_raw_pid());
+                self.commands.insert(running.pid().as_raw_pid(), slot);
                 self.parts.store.run(running.told(), slot, start.note);
-                let running = place.insert(running);
-                if watched.is_err() {
-                    // The system's limit of watches is reached.
-                    running.processes.kill();
-                    self.unwatched.push(slot);
-                }
+                *place = Some(running);
             }
             Err(failure) => {
                 if let Some(pool) = &mut self.parts.pool {
@@ -134,11 +124,12 @@ impl Executor {
         let mut prepared = prepare(start, whose, self.parts.program.as_deref(), name)?;
         let account = whose.numbers();
         let user = account.map(|account| account.user);
-        let place = self.parts.containment.place(slot, start.memory_bytes_max);
-        let place = place.map_err(|error| NotStarted {
+        let no_group = |error: io::Error| NotStarted {
             errno: error.raw_os_error().unwrap_or(0),
             message: format!("could not make a control group for the command: {error}"),
-        })?;
+        };
+        let place = self.parts.containment.place(slot, start.memory_bytes_max);
+        let mut place = place.map_err(no_group)?;
         if place.collects_orphans() {
             prepared.image.environment.push(self.parts.mark.clone());
         }
@@ -171,20 +162,33 @@ impl Executor {
             }
             Some(_) | None => None,
         };
-        let launched = self.launcher.launch(Launch {
-            image: prepared.image,
-            stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
-            stdout: stdout_writer.as_fd(),
-            stderr: stderr_writer.as_fd(),
-            limits: &self.parts.of_processes,
-            nice: start.nice,
-            io: limits.io.map(IoClass::number),
-            cpus,
-            account,
-            cgroup: place.cgroup(),
-            joins: &place.joined(),
-            collects_orphans: place.collects_orphans(),
-        });
+        let mut launch = |image: Image, place: &CommandGroups| {
+            self.launcher.launch(Launch {
+                image,
+                stdin: prepared.stdin.as_ref().unwrap_or(&self.null).as_fd(),
+                stdout: stdout_writer.as_fd(),
+                stderr: stderr_writer.as_fd(),
+                limits: &self.parts.of_processes,
+                nice: start.nice,
+                io: limits.io.map(IoClass::number),
+                cpus,
+                account,
+                cgroup: place.cgroup(),
+                joins: &place.joined(),
+                collects_orphans: place.collects_orphans(),
+            })
+        };
+        let mut launched = launch(prepared.image, &place);
+        if let Err(NotLaunched { error, image }) = launched {
+            launched = match self.parts.containment.forget_removed(slot) {
+                true => {
+                    let again = self.parts.containment.place(slot, start.memory_bytes_max);
+                    place = again.map_err(no_group)?;
+                    launch(image, &place)
+                }
+                false => Err(NotLaunched { error, image }),
+            };
+        }
         match launched {
             Ok(child) => {
                 let launched = Launched {
@@ -201,7 +205,7 @@ impl Executor {
                 let kept_max = self.parts.stream_bytes_max;
                 Ok(Running::new(start, launched, self.tempo.clone(), kept_max))
             }
-            Err(error) => {
+            Err(NotLaunched { error, image: _ }) => {
                 self.free_cpus.give_back(cpus);
                 container
                     .iter()
@@ -214,20 +218,29 @@ impl Executor {
         }
     }
 
-    /// Looks for the ends that no event reports.
-    pub(super) fn look_at_unwatched(&mut self, now: Mono) {
-        for slot in std::mem::take(&mut self.unwatched) {
-            let (_, running) = &self.slots[slot];
-            if running
-                .as_ref()
-                .is_some_and(|running| running.pidfd.is_some())
-            {
-                self.first_ended(slot, now);
-            }
+    /// Collects the commands whose first processes have ended.
+    pub(super) fn collect(&mut self, now: Mono) {
+        let mut told = [0; size_of::<libc::signalfd_siginfo>()];
+        // Emptied first: whatever ends from here on is told again.
+        let _ = rustix::io::read(&self.ends, &mut told);
+        while let Some(pid) = ended_child(None) {
+            let Some(slot) = self.commands.remove(&pid) else {
+                // Whatever is no command is found first until others have collected it.
+                return self.collect_one_by_one(now);
+            };
+            self.first_ended(slot, now);
         }
     }
 
-    pub(super) fn command_event(&mut self, token: u64, now: Mono) {
+    fn collect_one_by_one(&mut self, now: Mono) {
+        let has_ended = |pid: &i32, _: &mut usize| ended_child(Some(*pid)).is_some();
+        let ended: BTreeMap<i32, usize> = self.commands.extract_if(.., has_ended).collect();
+        for slot in ended.into_values() {
+            self.first_ended(slot, now);
+        }
+    }
+
+    pub(super) fn command_event(&mut self, token: u64) {
         let (generation, slot, part) = parts_of(token);
         let Some((current, Some(running))) = self.slots.get_mut(slot) else {
             return;
@@ -237,11 +250,6 @@ impl Executor {
         }
         let directory = self.parts.log.directory();
         let capture = match part {
-            // A child that is being started has a copy of the descriptor, so it is watched until
-            // that child executes its program, and newer kernels report the collection like the
-            // end.
-            Part::End if running.pidfd.is_none() => return,
-            Part::End => return self.first_ended(slot, now),
             Part::Stdout => &mut running.stdout,
             Part::Stderr => &mut running.stderr,
         };
@@ -269,24 +277,13 @@ impl Executor {
         if let Some(pool) = &self.parts.pool {
             pool.kill(running.attempt);
         }
-        let waited = match wait(running.pid()) {
-            Ok(None) => {
-                // A tracer is told of its end first.
-                if !self.unwatched.contains(&slot) {
-                    self.unwatched.push(slot);
-                }
-                return;
-            }
-            Ok(Some(waited)) => Some(waited),
-            Err(_) => None,
-        };
+        let waited = wait(running.pid()).ok().flatten();
         if let Some(starting) = running.starting.take() {
             if let Some(failure) = starting.failure() {
                 running.fail(explain(starting.image(), &failure).into());
             }
             self.launcher.take_back(Some(starting));
         }
-        self.commands.remove(&running.pid().as_raw_pid());
         running.first_ended(waited, now);
         self.end_rest(slot, now);
     }
@@ -297,9 +294,12 @@ impl Executor {
         let Some((_, Some(running))) = self.slots.get_mut(slot) else {
             return;
         };
-        let spared = spared(&self.commands, &self.parts.kept);
         let containment = &mut self.parts.containment;
-        if containment.end_rest(&running.processes, &spared) {
+        let is_left = {
+            let is_spared = spared(&self.commands, &self.parts.kept);
+            containment.end_rest(&running.processes, &is_spared)
+        };
+        if is_left {
             if running.rest_lives(now) {
                 return;
             }
@@ -338,9 +338,9 @@ impl Executor {
 
     /// Frees the slots whose remaining processes have ended.
     pub(super) fn free_stuck(&mut self) {
-        let spared = spared(&self.commands, &self.parts.kept);
+        let is_spared = spared(&self.commands, &self.parts.kept);
         let containment = &mut self.parts.containment;
-        let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &spared);
+        let has_ended = |stuck: &mut Stuck| !containment.end_rest(&stuck.processes, &is_spared);
         for stuck in self.stuck.extract_if(.., has_ended) {
             self.free.push(stuck.slot);
             self.cores_used -= stuck.cores;
@@ -408,18 +408,14 @@ impl Parts {
 /// The event of a command's descriptor.
 #[derive(Clone, Copy)]
 enum Part {
-    End,
     Stdout,
     Stderr,
 }
 
-/// The children of the executor that are left alone: the first processes of commands, and what removes containers.
-fn spared<'a>(commands: &'a BTreeSet<i32>, kept: &kept::Kept) -> Cow<'a, BTreeSet<i32>> {
-    let mut removing = kept.processes().peekable();
-    match removing.peek() {
-        None => Cow::Borrowed(commands),
-        Some(_) => Cow::Owned(commands.iter().copied().chain(removing).collect()),
-    }
+/// Tells the children of the executor that are left alone: the first processes of commands, and what removes
+/// containers.
+fn spared(commands: &BTreeMap<i32, usize>, kept: &kept::Kept) -> impl Fn(i32) -> bool {
+    move |pid| commands.contains_key(&pid) || kept.processes().any(|one| one == pid)
 }
 
 /// Allows for podman beside the command in the memory that it may take.
@@ -472,18 +468,16 @@ pub(super) fn watch(epoll: &OwnedFd, generation: u32, slot: usize, running: &mut
 
 fn token(generation: u32, slot: usize, part: Part) -> u64 {
     let part = match part {
-        Part::End => 0,
-        Part::Stdout => 1,
-        Part::Stderr => 2,
+        Part::Stdout => 0,
+        Part::Stderr => 1,
     };
-    u64::from(generation) << 32 | (slot as u64) << 2 | part
+    u64::from(generation) << 32 | (slot as u64) << 1 | part
 }
 
 fn parts_of(token: u64) -> (u32, usize, Part) {
-    let part = match token & 3 {
-        0 => Part::End,
-        1 => Part::Stdout,
+    let part = match token & 1 {
+        0 => Part::Stdout,
         _ => Part::Stderr,
     };
-    ((token >> 32) as u32, (token as u32 >> 2) as usize, part)
+    ((token >> 32) as u32, (token as u32 >> 1) as usize, part)
 }

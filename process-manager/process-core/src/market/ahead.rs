@@ -10,6 +10,7 @@ use wire::group::owner_name;
 use super::Market;
 use crate::enact::busy::Running;
 use crate::machines::Machines;
+use crate::process::Process;
 use crate::step::Step;
 
 use calendar::Calendar;
@@ -17,6 +18,9 @@ use calendar::Calendar;
 /// Processes before another one up to which it is told when machines are expected to be free for it. Each is
 /// looked for on all machines, and what many others take nobody foresees.
 const AHEAD_MAX: usize = 64;
+/// Activities of all processes that are looked at for that, together: some tens of milliseconds, in which nobody
+/// else is answered.
+const LOOKED_AT_MAX: usize = 300_000;
 
 impl Market {
     /// Before whom a process waits for its first plan, and from when on it is expected to get machines;
@@ -62,10 +66,19 @@ impl Market {
         if !self.planning.is_empty() || self.queue.first_tried().is_some() {
             return None;
         }
+        let before = self.queue.before(demand.turn_of(id));
+        let before = before.into_iter().map(|before| step.cx.process(before));
+        let before: Vec<&Process> = before.collect::<Option<_>>()?;
+        let users = self.slots.users();
+        let holders = users.filter_map(|(user, _)| step.cx.process(user));
+        let all = holders.chain(before.iter().copied()).chain([known]);
+        let n_looked_at = all.map(|process| process.definition().activities().len());
+        if n_looked_at.sum::<usize>() > LOOKED_AT_MAX {
+            return None;
+        }
         let mut calendar = Calendar::new(self, step, (machines, running), id);
         let mut at = Span::ZERO;
-        for before in self.queue.before(demand.turn_of(id)) {
-            let before = step.cx.process(before)?;
+        for before in before {
             at = at.max(calendar.fits_after(before)?);
             calendar.take(step, before, at);
         }
