@@ -268,8 +268,6 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let of_users = place.accounts.of_users.iter();
     let of_users = of_users.map(|(user, account)| (user.clone(), variables(account).to_vec()));
     let of_users = of_users.collect();
-    let mut labels = facts::labels();
-    labels.extend(profile.labels);
     let environment = environment(&place.binary, &place.accounts);
     let environments = config.environments;
     let environments = environments.unwrap_or_else(|| environments_directory(&directory));
@@ -281,13 +279,15 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let counts = Counts::default();
     // The executor starts while the disk is read. The lock of the blob store has excluded another
     // manager.
-    let (executor, blobs, store) = std::thread::scope(|scope| {
+    let (executor, mut labels, blobs, store) = std::thread::scope(|scope| {
         let executor = scope.spawn(|| Executor::start(place, &inbox, counts.clone()));
+        let labels = facts::labels();
         let journal = directory.join("journal");
         let store = shell::Store::open_despite(&journal, Bytes::ZERO, config.damaged);
         let blobs = blobs.open();
-        (executor.join(), blobs, store)
+        (executor.join(), labels, blobs, store)
     });
+    labels.extend(profile.labels);
     let (blobs, (store, aside)) = (blobs?, store?);
     let beat = Beat::of(&config.name).offset(shell::clock::now());
     let core = ActivityManager::new(activity_core::Config {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::durable;
+use crate::durable::{self, Unflushed};
 
 /// Number of the format that this program writes, and the highest that it reads: of the journal's files
 /// and of the managers' records in them.
@@ -220,7 +220,8 @@ pub fn check_format(dir: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Reads the `version` file; none if there is none.
+/// Reads the `version` file; none if there is none, or a power cut has left its name alone, which happens only
+/// before the first commit.
 pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryError> {
     let path = dir.join("version");
     let mut text = String::new();
@@ -232,6 +233,9 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryErro
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("open", &path)(error)),
     };
+    if text.bytes().all(|byte| byte == 0) {
+        return Ok(None);
+    }
     let parsed = text.split_once('\n').and_then(|(first, second)| {
         let format: u32 = first.strip_prefix("journal format ")?.parse().ok()?;
         Some((
@@ -271,15 +275,22 @@ pub(crate) fn check_version(dir: &Path) -> Result<Option<Version>, DirectoryErro
 
 /// Writes the `version` file durably.
 pub(crate) fn write_version(dir: &Path, program: &str) -> Result<(), DirectoryError> {
-    place_version(dir, program)?;
-    sync_directory(dir)
+    replace_file(&dir.join("version"), version(program).as_bytes())
 }
 
-/// Writes the `version` file. Its name is durable once the directory is flushed.
-pub(crate) fn place_version(dir: &Path, program: &str) -> Result<(), DirectoryError> {
-    let text = format!("journal format {FORMAT}\nwritten by xavantes {program}\n");
+/// Writes the `version` file of a new journal, durable once `unflushed` is flushed.
+pub(crate) fn place_version(
+    dir: &Path,
+    program: &str,
+    unflushed: &mut Unflushed,
+) -> Result<(), DirectoryError> {
     let path = dir.join("version");
-    durable::place(&path, text.as_bytes(), FILE_MODE).map_err(io_error("write", &path))
+    durable::place_unflushed(&path, version(program).as_bytes(), FILE_MODE, unflushed)
+        .map_err(io_error("write", &path))
+}
+
+fn version(program: &str) -> String {
+    format!("journal format {FORMAT}\nwritten by xavantes {program}\n")
 }
 
 /// Mode of the small files; the directory's mode decides who can read them.
@@ -306,6 +317,11 @@ pub(crate) fn sync_directory(dir: &Path) -> Result<(), DirectoryError> {
 /// Creates a directory and its missing parents, durably.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), DirectoryError> {
     durable::create_directory(dir, DIRECTORY_MODE).map_err(io_error("create", dir))
+}
+
+/// The same, durable once `unflushed` is flushed.
+pub(crate) fn make_directory(dir: &Path, unflushed: &mut Unflushed) -> Result<(), DirectoryError> {
+    durable::make_directory(dir, DIRECTORY_MODE, unflushed).map_err(io_error("create", dir))
 }
 
 /// The file `acknowledged`: the number of the last commit that was reported as durable.

@@ -66,15 +66,8 @@ pub fn make_directory(directory: &Path, mode: u32, unflushed: &mut Unflushed) ->
 /// Writes a file atomically and durably with this mode: after a crash it has its old or its new
 /// content. The file is first written beside its place, under its name with another extension.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    place(path, content, mode)?;
-    flush_name(path)
-}
-
-/// The same with a name that is durable once its directory is flushed: before that, a power cut may
-/// leave the old content.
-pub fn place(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     put(path, content, mode, File::sync_all)?;
-    Ok(())
+    flush_name(path)
 }
 
 /// Writes a file that is durable once `unflushed` is flushed: before that, a power cut may leave an

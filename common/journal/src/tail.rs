@@ -24,7 +24,8 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::directory::{DirectoryError, io_error, sync_directory};
+use crate::directory::{DirectoryError, io_error};
+use crate::durable::Unflushed;
 use crate::layout::{MESSAGE_BYTES_MAX, STREAM_KEY_BYTES_MAX, StreamKey};
 use crate::packing::{packed, unpacked};
 
@@ -224,14 +225,18 @@ impl Tail {
         })
     }
 
-    /// Makes it writable.
-    pub(crate) fn open(&mut self, dir: &Path) -> Result<(), DirectoryError> {
+    /// Makes it writable. A new file is durable once `unflushed` is flushed.
+    pub(crate) fn open(
+        &mut self,
+        dir: &Path,
+        unflushed: &mut Unflushed,
+    ) -> Result<(), DirectoryError> {
         let path = dir.join(TAIL_FILE);
         let is_whole = std::fs::metadata(&path)
             .is_ok_and(|metadata| metadata.len() >= TAIL_FIRST_BYTES as u64);
         if !is_whole {
             Tail::create(dir)?;
-            sync_directory(dir)?;
+            unflushed.add_names_in(dir);
         }
         self.reserved = self.reserved.max(TAIL_FIRST_BYTES);
         let file = SectorFile::open(&path).map_err(io_error("open", &path))?;

@@ -13,9 +13,10 @@ use super::overlay::{Misfit, Overlay};
 use super::scan::{Damage, History, ScanError, scan};
 use super::{CommitError, Database, Journal, RECORDS, STORE_FILE, Store, StoreError, Stored, What};
 use crate::directory::{
-    Acknowledged, DirectoryError, FORMAT, Lock, check_version, create_directory, io_error,
+    Acknowledged, DirectoryError, FORMAT, Lock, check_version, io_error, make_directory,
     place_version, write_version,
 };
+use crate::durable::Unflushed;
 use crate::guard::guarded;
 use crate::layout::{StreamKey, TOTALS_ROW, Totals};
 use crate::reserve::Reserve;
@@ -171,7 +172,9 @@ impl Journal {
         options: &Options,
         visit: impl FnMut(History),
     ) -> Result<(Journal, Opened), OpenError> {
-        create_directory(dir)?;
+        // Nobody is told of anything before all of it is flushed at once, below.
+        let mut unflushed = Unflushed::default();
+        make_directory(dir, &mut unflushed)?;
         let lock = Lock::take(dir)?;
         let path = dir.join(STORE_FILE);
         let written_by = check_version(dir)?;
@@ -179,17 +182,13 @@ impl Journal {
             None if may_have_commits(dir) => {
                 return Err(DirectoryError::Version {
                     path: dir.join("version"),
-                    reason: "it is missing".to_owned(),
+                    reason: "it is missing or empty".to_owned(),
                 }
                 .into());
             }
             // A power cut may have left the tail's name and not the version's: both are durable before
             // the first commit.
-            None if dir.join(TAIL_FILE).exists() => {
-                write_version(dir, &options.program_version)?;
-            }
-            // Its name is flushed with that of the tail, which is made below.
-            None => place_version(dir, &options.program_version)?,
+            None => place_version(dir, &options.program_version, &mut unflushed)?,
             Some(_) => {}
         }
         let mut reserve = Reserve::open(dir, options.reserve_bytes);
@@ -203,7 +202,8 @@ impl Journal {
             // Before anything is written that an older program would not understand.
             write_version(dir, &options.program_version)?;
         }
-        journal.tail.open(dir)?;
+        journal.tail.open(dir, &mut unflushed)?;
+        unflushed.flush().map_err(io_error("flush", dir))?;
         reserve.fill_up(dir);
         journal.reserve = reserve;
         compact(&mut journal, &mut opened)?;

@@ -245,6 +245,8 @@ fn a_missing_or_damaged_version_is_refused() {
     drop(journal);
     fs::write(dir.path().join("version"), "garbage").unwrap();
     assert!(refusal(dir.path()).contains("it is damaged"));
+    fs::write(dir.path().join("version"), "").unwrap();
+    assert!(refusal(dir.path()).contains("it is missing or empty"));
     fs::remove_file(dir.path().join("version")).unwrap();
     assert!(refusal(dir.path()).contains("it is missing"));
     fs::write(

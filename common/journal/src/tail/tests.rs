@@ -14,7 +14,9 @@ fn key(name: &str) -> StreamKey {
 
 fn open(dir: &Path) -> Tail {
     let mut found = Tail::read(dir, 0).unwrap();
-    found.tail.open(dir).unwrap();
+    let mut unflushed = Unflushed::default();
+    found.tail.open(dir, &mut unflushed).unwrap();
+    unflushed.flush().unwrap();
     found.tail
 }
 
