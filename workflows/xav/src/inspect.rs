@@ -151,7 +151,7 @@ pub(crate) fn status(arguments: &Status) -> Outcome {
         &definition,
         &location.shown(),
         source.is_live(),
-        arguments.all,
+        (arguments.all, shell::clock::wall()),
     );
     if !status.faults.is_empty() {
         let options = arguments.which.state.options();

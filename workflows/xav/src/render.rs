@@ -164,12 +164,16 @@ pub(crate) struct ListRow<'a> {
     pub(crate) last: String,
 }
 
-/// The word for where a process is: one that has not ended and that no run has was interrupted.
+/// The word for where a process is: one that has not ended and that no run has was interrupted, and one of which
+/// nothing has begun waits.
 pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
-    if summary.phase.has_ended() || is_live {
-        phase(summary.phase)
-    } else {
-        screen::odd(INTERRUPTED)
+    let totals = &summary.totals;
+    let has_begun = totals.ready + totals.waiting < totals.all();
+    match summary.phase {
+        ended if ended.has_ended() => phase(ended),
+        _ if !is_live => screen::odd(INTERRUPTED),
+        Phase::Running if totals.ready > 0 && !has_begun => screen::odd("waiting"),
+        going_on => phase(going_on),
     }
 }
 
@@ -227,7 +231,7 @@ pub(crate) fn status(
     definition: &Definition,
     place: &str,
     is_live: bool,
-    all: bool,
+    (all, now): (bool, Wall),
 ) -> String {
     let summary = &status.summary;
     let is_interrupted = !summary.phase.has_ended() && !is_live;
@@ -265,6 +269,9 @@ pub(crate) fn status(
     }
     if let Some(waiting_for) = &status.waiting_for {
         rows.push(vec!["waits for".to_owned(), waiting_for.clone()]);
+    }
+    if let Some(turn) = &status.turn {
+        rows.push(vec!["order".to_owned(), turn.words(now)]);
     }
     if let Some(left) = status.left {
         let left = text::left(left, status.left_p90);

@@ -123,7 +123,13 @@ fn the_ending_of_a_run_is_one_line() {
 #[test]
 fn a_status_tells_where_everything_is() {
     let status = completed(Phase::Running);
-    let text = plain(&super::status(&status, &definition(), "/s", false, false));
+    let text = plain(&super::status(
+        &status,
+        &definition(),
+        "/s",
+        false,
+        (false, Wall(0)),
+    ));
     let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
     assert_eq!(
         text,
@@ -145,6 +151,34 @@ merge     completed  1      900ms  1.3s   3.0 MiB  0     host
 Nothing runs it at the moment. Go on with it: xav resume 0abcde
 "
     );
+}
+
+#[test]
+fn a_status_tells_the_order_of_those_that_wait() {
+    let mut status = completed(Phase::Running);
+    let order = |status: &Status| {
+        let text = plain(&super::status(
+            status,
+            &definition(),
+            "/s",
+            true,
+            (false, Wall(5_000_000)),
+        ));
+        let lines = text.lines().map(str::to_owned);
+        lines
+            .filter(|line| line.starts_with("order"))
+            .collect::<Vec<_>>()
+    };
+    assert!(order(&status).is_empty());
+    status.turn = Some(wire::client::Turn {
+        n_before: 1,
+        last: None,
+        last_owner: Some("ben".to_owned()),
+        free_at: Some(Wall(26_000_000)),
+    });
+    let told = "order       1 process is before it, the last of them of ben; machines are expected to be free for it \
+                in 21.0s";
+    assert_eq!(order(&status), [told]);
 }
 
 #[test]
@@ -174,6 +208,25 @@ fn a_list_tells_a_process_in_a_line() {
     };
     let shown = plain(&list(&[of_faulted], "DISK", Wall(3_000_000)));
     assert!(shown.trim_end().ends_with(" 0/2"), "{shown}");
+    let waiting = |totals: Totals, is_live| {
+        let summary = Summary {
+            totals,
+            ..running.summary.clone()
+        };
+        plain(&state(&summary, is_live))
+    };
+    let nothing_begun = Totals {
+        ready: 1,
+        waiting: 4,
+        ..Totals::default()
+    };
+    assert_eq!(waiting(nothing_begun, true), "waiting");
+    assert_eq!(waiting(nothing_begun, false), INTERRUPTED);
+    let one_ended = Totals {
+        completed: 1,
+        ..nothing_begun
+    };
+    assert_eq!(waiting(one_ended, true), "running");
     let text = plain(&list(&listed, "DISK", Wall(3_000_000)));
     let text = text.replace(&text::moment(Wall(1_000_000)), "1970-01-01 00:00:01");
     assert_eq!(
