@@ -17,6 +17,8 @@ pub(crate) fn value(value: &Value) -> Json {
         Value::Null => Json::Null,
         Value::Bool(value) => json!(value),
         Value::Int(value) => json!(value),
+        // JSON has no such numbers, and `null` would say that nothing is known.
+        Value::Float(value) if !value.is_finite() => json!(value.to_string()),
         Value::Float(value) => json!(value),
         Value::Text(text) => json!(text),
         Value::List(items) => items.iter().map(self::value).collect(),
@@ -311,4 +313,12 @@ pub(crate) fn cpu(status: &Status) -> Span {
 
 fn moment(at: Wall) -> String {
     text::moment_for_programs(at)
+}
+
+#[test]
+fn every_number_has_a_form() {
+    let of = |number| value(&Value::Float(number));
+    assert_eq!(of(0.5), json!(0.5));
+    let others = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(of);
+    assert_eq!(others, [json!("inf"), json!("-inf"), json!("NaN")]);
 }
