@@ -184,10 +184,15 @@ impl Machines {
         let asks = |machine: &Machine| {
             let state = machine.host.state(activity_core::Stream::Manager);
             let starting = state.into_iter().flat_map(|state| state.starting.keys());
-            machine.host.is_up() && starting.map(|one| one.process).any(|id| !lost.contains(&id))
+            machine.host.is_up()
+                && starting
+                    .map(|one| one.process)
+                    .any(|id| !lost.contains(&id))
         };
         let at = self.list.iter().position(asks)?;
-        Some(format!("machine {at} does not know what became of an attempt"))
+        Some(format!(
+            "machine {at} does not know what became of an attempt"
+        ))
     }
 
     /// The end of a run that nobody stops, and the number that it prints.

@@ -169,11 +169,14 @@ pub(crate) struct ListRow<'a> {
 pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
     let totals = &summary.totals;
     let has_begun = totals.ready + totals.waiting < totals.all();
-    match summary.phase {
-        ended if ended.has_ended() => phase(ended),
-        _ if !is_live => screen::odd(INTERRUPTED),
-        Phase::Running if totals.ready > 0 && !has_begun => screen::odd("waiting"),
-        going_on => phase(going_on),
+    if summary.phase.has_ended() {
+        phase(summary.phase)
+    } else if !is_live {
+        screen::odd(INTERRUPTED)
+    } else if summary.phase == Phase::Running && totals.ready > 0 && !has_begun {
+        screen::odd("waiting")
+    } else {
+        phase(summary.phase)
     }
 }
 
