@@ -1,7 +1,9 @@
 //! The machines: activity managers with their executors, their directories and the workers beside
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod rest;
+
+use std::collections::BTreeMap;
 
 use activity_core::{ActivityManager, Config, Input, Trouble, Workplace};
 use model::{
@@ -172,27 +174,6 @@ impl Machines {
 
     pub(crate) fn get(&mut self, machine: usize) -> &mut Machine {
         &mut self.list[machine]
-    }
-
-    /// What is at executors, beside attempts of processes that nobody knows any more.
-    pub(crate) fn what_goes_on(&self, lost: &BTreeSet<ProcessId>) -> Option<String> {
-        let mut machines = self.list.iter();
-        if let Some(at) = machines.position(|machine| machine.executor.has_any_but(lost)) {
-            return Some(format!("the executor of machine {at} holds attempts"));
-        }
-        // One that has started a moment ago is still to be told what became of what it began before.
-        let asks = |machine: &Machine| {
-            let state = machine.host.state(activity_core::Stream::Manager);
-            let starting = state.into_iter().flat_map(|state| state.starting.keys());
-            machine.host.is_up()
-                && starting
-                    .map(|one| one.process)
-                    .any(|id| !lost.contains(&id))
-        };
-        let at = self.list.iter().position(asks)?;
-        Some(format!(
-            "machine {at} does not know what became of an attempt"
-        ))
     }
 
     /// The end of a run that nobody stops, and the number that it prints.
