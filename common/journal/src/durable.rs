@@ -25,6 +25,11 @@ impl Unflushed {
         self.directories.insert(directory.to_owned());
     }
 
+    /// Adds the name of a file or directory.
+    pub fn add_name_of(&mut self, path: &Path) {
+        self.add_names_in(directory_of(path));
+    }
+
     /// Makes everything durable.
     pub fn flush(self) -> io::Result<()> {
         self.contents.iter().try_for_each(File::sync_all)?;
@@ -80,7 +85,7 @@ pub fn place_unflushed(
 ) -> io::Result<()> {
     let file = put(path, content, mode, |_| Ok(()))?;
     unflushed.contents.push(file);
-    unflushed.add_names_in(directory_of(path));
+    unflushed.add_name_of(path);
     Ok(())
 }
 

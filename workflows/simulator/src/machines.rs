@@ -1,9 +1,7 @@
 //! The machines: activity managers with their executors, their directories and the workers beside
 //! them.
 
-mod rest;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use activity_core::{ActivityManager, Config, Input, Trouble, Workplace};
 use model::{
@@ -174,6 +172,13 @@ impl Machines {
 
     pub(crate) fn get(&mut self, machine: usize) -> &mut Machine {
         &mut self.list[machine]
+    }
+
+    /// What is at executors, beside attempts of processes that nobody knows any more.
+    pub(crate) fn what_goes_on(&self, lost: &BTreeSet<ProcessId>) -> Option<String> {
+        let mut machines = self.list.iter();
+        let at = machines.position(|machine| machine.executor.has_any_but(lost))?;
+        Some(format!("the executor of machine {at} holds attempts"))
     }
 
     /// The end of a run that nobody stops, and the number that it prints.

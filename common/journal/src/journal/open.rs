@@ -172,31 +172,28 @@ impl Journal {
         options: &Options,
         visit: impl FnMut(History),
     ) -> Result<(Journal, Opened), OpenError> {
-        // Nobody is told of anything before all of it is flushed at once, below.
         let mut unflushed = Unflushed::default();
         make_directory(dir, &mut unflushed)?;
         let lock = Lock::take(dir)?;
         let path = dir.join(STORE_FILE);
         let written_by = check_version(dir)?;
-        match &written_by {
-            None if may_have_commits(dir) => {
-                return Err(DirectoryError::Version {
-                    path: dir.join("version"),
-                    reason: "it is missing or empty".to_owned(),
-                }
-                .into());
+        if written_by.is_none() && may_have_commits(dir) {
+            return Err(DirectoryError::Version {
+                path: dir.join("version"),
+                reason: "it is missing or empty".to_owned(),
             }
-            // A power cut may have left the tail's name and not the version's: both are durable before
-            // the first commit.
-            None => place_version(dir, &options.program_version, &mut unflushed)?,
-            Some(_) => {}
+            .into());
         }
         let mut reserve = Reserve::open(dir, options.reserve_bytes);
         reserve.make_room_to_start(dir);
         let store = open_file(&path, options.cache_bytes)?;
         let (mut journal, mut opened) = open_store(dir, lock, options.cache_bytes, store, visit)?;
         opened.created = matches!(journal.store, Store::Unmade) && journal.n_commits == 0;
-        if written_by.as_ref().is_some_and(|version| {
+        if opened.created {
+            // All of it is flushed before the first commit, with whatever a crash has left of an earlier beginning.
+            unflushed.add_name_of(dir);
+            place_version(dir, &options.program_version, &mut unflushed)?;
+        } else if written_by.as_ref().is_some_and(|version| {
             version.format < FORMAT || version.program != options.program_version
         }) {
             // Before anything is written that an older program would not understand.

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -261,14 +262,29 @@ fn a_missing_or_damaged_version_is_refused() {
 fn a_journal_without_commits_is_begun_again_if_a_power_cut_took_its_version() {
     let dir = TempDir::new().unwrap();
     drop(open(dir.path()));
-    fs::remove_file(dir.path().join("version")).unwrap();
+    let version = dir.path().join("version");
+    fs::remove_file(&version).unwrap();
     assert!(!may_have_commits(dir.path()));
+    drop(open(dir.path()));
+    // Its name may be there, and its content not.
+    let whole = fs::read(&version).unwrap();
+    for left in [vec![], vec![0; whole.len()]] {
+        fs::write(&version, left).unwrap();
+        assert!(open(dir.path()).2.created);
+        assert_eq!(fs::read(&version).unwrap(), whole);
+    }
+    // Or be there in memory alone, so all is written anew before the first commit, and never after it.
+    let file = || fs::metadata(&version).unwrap().ino();
+    let before = file();
     let (mut journal, histories, opened) = open(dir.path());
     assert!(opened.created && histories.is_empty());
+    assert_ne!(file(), before);
     journal.commit(&[events(1, &[("p", b"kept")])]).unwrap();
     drop(journal);
     assert!(may_have_commits(dir.path()));
+    let before = file();
     assert_eq!(open(dir.path()).1.len(), 1);
+    assert_eq!(file(), before);
 }
 
 #[test]
