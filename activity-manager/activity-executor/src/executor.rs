@@ -1,7 +1,7 @@
 //! The event loop: one thread, one epoll, over the listening socket, the daemon's connection, the
-//! pipes of commands, and descriptors for the ends of children and for TERM. This thread starts the commands, and
-//! lives as long as the process. `executor/connections.rs` handles the daemon's messages,
-//! `executor/commands.rs` the start and end of commands.
+//! pipes of commands, and descriptors for the ends of children and for TERM. This thread starts the
+//! commands, and lives as long as the process. `executor/connections.rs` handles the daemon's
+//! messages, `executor/commands.rs` the start and end of commands.
 
 mod commands;
 mod connections;

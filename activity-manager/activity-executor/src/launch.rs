@@ -81,7 +81,7 @@ pub(crate) struct Launched {
 /// No child was made.
 pub(crate) struct NotLaunched {
     pub(crate) error: io::Error,
-    /// What it was to execute.
+    /// The program that it was to execute, with all that belongs to it.
     pub(crate) image: Image,
 }
 

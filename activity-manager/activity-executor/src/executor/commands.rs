@@ -145,10 +145,6 @@ impl Executor {
         }
         let (started, started_mono) = (clock::wall(), clock::mono());
         let limits = &self.parts.limits;
-        // With more cores than CPUs, commands share them as the system schedules.
-        let binds = limits.binds_cores && self.cores as usize <= self.free_cpus.n();
-        let n_cpus = start.cores.max(1) as usize;
-        let cpus = binds.then(|| self.free_cpus.take(n_cpus)).flatten();
         let container = match container {
             Some((name, contained)) if is_kept(contained, whose) => {
                 self.parts
@@ -162,6 +158,10 @@ impl Executor {
             }
             Some(_) | None => None,
         };
+        // With more cores than CPUs, commands share them as the system schedules.
+        let binds = limits.binds_cores && self.cores as usize <= self.free_cpus.n();
+        let n_cpus = start.cores.max(1) as usize;
+        let cpus = binds.then(|| self.free_cpus.take(n_cpus)).flatten();
         let mut launch = |image: Image, place: &CommandGroups| {
             self.launcher.launch(Launch {
                 image,
@@ -178,17 +178,22 @@ impl Executor {
                 collects_orphans: place.collects_orphans(),
             })
         };
-        let mut launched = launch(prepared.image, &place);
-        if let Err(NotLaunched { error, image }) = launched {
-            launched = match self.parts.containment.forget_removed(slot) {
-                true => {
-                    let again = self.parts.containment.place(slot, start.memory_bytes_max);
-                    place = again.map_err(no_group)?;
-                    launch(image, &place)
+        let not_created = |NotLaunched { error, .. }| NotStarted {
+            errno: error.raw_os_error().unwrap_or(0),
+            message: format!("could not create a process: {error}"),
+        };
+        let launched = match launch(prepared.image, &place) {
+            Err(NotLaunched { image, .. }) if self.parts.containment.forget_removed(slot) => {
+                match self.parts.containment.place(slot, start.memory_bytes_max) {
+                    Ok(again) => {
+                        place = again;
+                        launch(image, &place).map_err(not_created)
+                    }
+                    Err(error) => Err(no_group(error)),
                 }
-                false => Err(NotLaunched { error, image }),
-            };
-        }
+            }
+            launched => launched.map_err(not_created),
+        };
         match launched {
             Ok(child) => {
                 let launched = Launched {
@@ -205,15 +210,12 @@ impl Executor {
                 let kept_max = self.parts.stream_bytes_max;
                 Ok(Running::new(start, launched, self.tempo.clone(), kept_max))
             }
-            Err(NotLaunched { error, image: _ }) => {
+            Err(failure) => {
                 self.free_cpus.give_back(cpus);
                 container
                     .iter()
                     .for_each(|name| self.parts.kept.forget(name));
-                Err(NotStarted {
-                    errno: error.raw_os_error().unwrap_or(0),
-                    message: format!("could not create a process: {error}"),
-                })
+                Err(failure)
             }
         }
     }
