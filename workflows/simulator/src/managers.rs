@@ -41,6 +41,8 @@ impl Sim {
             return Ok(());
         }
         self.note(&[2], || format!("{node:?} starts"));
+        // A manager that has just come back learns first what became of what it did before.
+        self.rests_since = self.rests_since.map(|_| self.at);
         let mut lease = None;
         let Sim {
             at,
