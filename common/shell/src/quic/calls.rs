@@ -310,7 +310,7 @@ fn is_final(error: &LinkError) -> bool {
             | Refusal::Malformed => false,
         },
         LinkError::Silent
-        | LinkError::Restarted
+        | LinkError::Forgotten
         | LinkError::Ended(_)
         | LinkError::Failed(_)
         | LinkError::Address { .. } => false,

@@ -18,9 +18,10 @@ pub enum LinkError {
     /// Nothing was received for the time that a peer may be silent.
     #[error("the peer is silent")]
     Silent,
-    /// The peer has another epoch than the one that was connected.
-    #[error("the peer has started again")]
-    Restarted,
+    /// The peer has no such connection any more (a stateless reset; RFC 9000, 10.3): it has started
+    /// again, or it ended the connection and the packet that says why was lost.
+    #[error("the peer does not know this connection any more: it started again or ended it")]
+    Forgotten,
     /// The peer ended it with a reason that this version does not know.
     #[error("ended by the peer: {0}")]
     Ended(String),
@@ -56,7 +57,7 @@ impl From<ConnectionError> for LinkError {
     fn from(error: ConnectionError) -> LinkError {
         match error {
             ConnectionError::TimedOut => LinkError::Silent,
-            ConnectionError::Reset => LinkError::Restarted,
+            ConnectionError::Reset => LinkError::Forgotten,
             ConnectionError::ApplicationClosed(close) => {
                 match Refusal::of(close.error_code.into_inner()) {
                     Some(refusal) => LinkError::RefusedByPeer(refusal),

@@ -113,7 +113,7 @@ pub(super) async fn run(
         LinkError::Refused(refusal) => refusal,
         LinkError::RefusedByPeer(_)
         | LinkError::Silent
-        | LinkError::Restarted
+        | LinkError::Forgotten
         | LinkError::Ended(_)
         | LinkError::Failed(_)
         | LinkError::Address { .. } => Refusal::Stopping,

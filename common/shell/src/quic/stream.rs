@@ -51,7 +51,7 @@ pub(super) async fn run(greeted: Greeted, stream: net::UnixStream) -> LinkError 
         LinkError::Refused(refusal) => refusal,
         LinkError::RefusedByPeer(_)
         | LinkError::Silent
-        | LinkError::Restarted
+        | LinkError::Forgotten
         | LinkError::Ended(_)
         | LinkError::Failed(_)
         | LinkError::Address { .. } => Refusal::Stopping,

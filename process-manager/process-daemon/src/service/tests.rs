@@ -27,7 +27,7 @@ fn a_group_manager_alone_says_that_the_certificate_is_revoked_and_one_that_is_aw
     assert_eq!(tells_barred(&failed(revoked)), Some(true));
     let others = [
         LinkError::Silent,
-        LinkError::Restarted,
+        LinkError::Forgotten,
         LinkError::RefusedByPeer(Refusal::Stopping),
         LinkError::RefusedByPeer(Refusal::Full),
         // That is the group manager's certificate.

@@ -3,6 +3,10 @@
 use super::*;
 use crate::limits::INBOX_INPUTS_MAX;
 
+/// The reason of a link that the peer has no connection for.
+const FORGOTTEN: &str =
+    "the peer does not know this connection any more: it started again or ended it";
+
 #[test]
 fn a_killed_peer_is_noticed_by_its_silence() {
     let group = Group::new();
@@ -18,7 +22,7 @@ fn a_killed_peer_is_noticed_by_its_silence() {
 }
 
 #[test]
-fn a_peer_that_has_started_again_says_so_and_is_linked_again() {
+fn a_peer_that_has_started_again_tells_and_is_linked_again() {
     let group = Group::new();
     let state = TempDir::new().unwrap();
     let gm = Node::at(any_port(), state.path(), group.member(Role::Gm, 1));
@@ -30,8 +34,10 @@ fn a_peer_that_has_started_again_says_so_and_is_linked_again() {
     gm.links.vanish();
     let mut gm = Node::at(address, state.path(), credentials);
     assert_eq!(am.next(), Came::Down(1));
-    let again = "the peer has started again".to_owned();
-    assert_eq!(am.next(), Came::Ended("n1".to_owned(), again));
+    assert_eq!(
+        am.next(),
+        Came::Ended("n1".to_owned(), FORGOTTEN.to_owned())
+    );
     assert_eq!(am.next(), Came::Up(1));
     assert_eq!(gm.next(), Came::Up(2));
     am.ping(&mut gm, "as before");
@@ -85,8 +91,11 @@ fn a_slow_reader_loses_its_link_and_nobody_elses() {
     }
     assert_eq!(came[..2], [Came::Down(2), ended]);
     other.ping(&mut gm, "still here");
-    // When it reads again, it notices the loss and is linked again.
-    assert_eq!(slow.next_reason(), format!("refused by the peer: {reason}"));
+    // When it reads again, it notices the loss and is linked again. The one packet that says why may
+    // have been lost, since it was sent behind many others.
+    let told = slow.next_reason();
+    let refused = format!("refused by the peer: {reason}");
+    assert!(told == refused || told == FORGOTTEN, "{told}");
     slow.until(&Came::Up(1));
     slow.ping(&mut gm, "here again");
 }
