@@ -32,6 +32,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use wire::client::{Answer, Request};
 
 use crate::arguments::Which;
 use crate::ask::{Source, refuse_held};
@@ -83,6 +84,13 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
     if is_page_wanted {
         let values = crate::values::of(&mut source, process, &Told::wanted(&status))?;
         report.told = Told::of(&status, &values);
+        let is_at_work = source.is_live() && !status.summary.phase.has_ended();
+        if is_at_work
+            && let Answer::WhyProcess(why) = source.answer(Request::WhyProcess(process))?
+            && let Some(declined) = &why.declined
+        {
+            report.rounds.tell_declined(&status, declined);
+        }
     }
     drop(source);
     if let Some(path) = &arguments.trace {

@@ -9,7 +9,7 @@ use super::escape::{html, visible};
 use super::figures::{Bar, MachineFigures, Plan, Report, Row};
 use super::tables::table;
 use crate::json::machine_of;
-use crate::moves::{Deviation, routes};
+use crate::moves::{Deviation, declined, routes};
 use crate::text;
 
 /// Rows of machines and rounds: a grid may have hundreds of machines.
@@ -22,6 +22,8 @@ pub(crate) struct Rounds {
     judgements: Vec<Judgement>,
     /// Plans that did before those, of which no more is known.
     n_older: usize,
+    /// The last plan that was made for such a machine and not taken, in words, while the process runs.
+    declined: Option<String>,
     /// The times of machines in each round, of those that ended something in it.
     parts: Vec<Part>,
 }
@@ -94,11 +96,19 @@ impl Rounds {
         Rounds {
             judgements: status.rescheduled.iter().map(judgement).collect(),
             n_older: (status.n_rescheduled as usize).saturating_sub(n_known),
+            declined: None,
             parts: match plan.is_order_only {
                 true => Vec::new(),
                 false => parts((activities, bars, plan), &bounds, (machines.len(), until)),
             },
         }
+    }
+
+    /// Takes in the last plan that was not taken, which only the manager that runs the process knows.
+    pub(crate) fn tell_declined(&mut self, status: &Status, one: &Rescheduled) {
+        let at = text::span(one.at.since(status.summary.submitted));
+        let why = visible(&declined(one, &machine_of(status)));
+        self.declined = Some(format!("At {at}: {why}."));
     }
 }
 
@@ -161,12 +171,18 @@ fn parts(
 /// The section.
 pub(crate) fn rounds(report: &Report) -> String {
     let rounds = &report.rounds;
-    if rounds.judgements.is_empty() && (rounds.parts.is_empty() || report.machines.len() < 2) {
+    let is_told = !rounds.judgements.is_empty() || rounds.declined.is_some();
+    if !is_told && (rounds.parts.is_empty() || report.machines.len() < 2) {
         return String::new();
     }
+    let declined = rounds
+        .declined
+        .as_deref()
+        .map(|told| format!("<p>{}</p>\n", html(told)));
     format!(
-        "<section aria-labelledby=\"rounds\">\n<h2 id=\"rounds\">Rounds</h2>\n{}{}</section>\n",
+        "<section aria-labelledby=\"rounds\">\n<h2 id=\"rounds\">Rounds</h2>\n{}{}{}</section>\n",
         judgements(rounds),
+        declined.unwrap_or_default(),
         planned_and_real(report)
     )
 }
@@ -174,8 +190,11 @@ pub(crate) fn rounds(report: &Report) -> String {
 /// The plans that moved activities.
 fn judgements(rounds: &Rounds) -> String {
     if rounds.judgements.is_empty() {
-        return "<p>No machine was so much slower or faster than planned that activities moved.</p>\n"
-            .to_owned();
+        return match rounds.declined {
+            Some(_) => String::new(),
+            None => "<p>No machine was so much slower or faster than planned that activities moved.</p>\n"
+                .to_owned(),
+        };
     }
     let rows: Vec<Vec<String>> = rounds
         .judgements

@@ -3,7 +3,7 @@ use wire::client::Route;
 
 use super::super::fixtures::{LOOK, SUBMITTED, definition, status};
 use super::*;
-use crate::moves::tests::slow;
+use crate::moves::tests::{in_vain, slow};
 
 /// The process of the fixtures on two machines, `b0` on the second one, where a plan moved activities after 400 ms.
 fn moved() -> Status {
@@ -152,4 +152,24 @@ fn rows_are_bounded_and_the_rest_is_counted() {
         "{page}"
     );
     assert!(page.len() < 60_000, "{}", page.len());
+}
+
+#[test]
+fn a_plan_that_was_not_taken_is_told_while_the_process_runs() {
+    let mut status = moved();
+    status.rescheduled.clear();
+    status.n_rescheduled = 0;
+    let in_vain = Rescheduled {
+        at: SUBMITTED + Span::from_millis(400),
+        ..in_vain()
+    };
+    let mut report = report(&status);
+    let nothing = "No machine was so much slower";
+    assert!(rounds(&report).contains(nothing));
+    report.rounds.tell_declined(&status, &in_vain);
+    let page = rounds(&report);
+    let told = "<p>At 400ms: am-&lt;2&gt; is 2.1 times slower than expected; nothing moves, since the best plan ends only \
+        300ms earlier.</p>";
+    assert!(page.contains(told), "{page}");
+    assert!(!page.contains(nothing), "{page}");
 }
