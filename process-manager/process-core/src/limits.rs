@@ -5,6 +5,10 @@ use model::Span;
 /// Time after a start in which files of a machine whose group has not named it are not made again: long
 /// against the absence of a group manager that is started again.
 pub(crate) const UNNAMED_FOR: Span = Span::from_secs(60);
+/// Lateness of a timer by which this manager stood still: it was stopped, or its machine slept. No load makes it so late.
+pub(crate) const STOOD_STILL: Span = Span::from_secs(1);
+/// Time in which machines come back to a manager that stood still: they try to connect twice a second or more often.
+pub(crate) const BACK_WITHIN: Span = Span::from_secs(2);
 /// Processes that have not ended: each costs memory.
 pub const PROCESSES_MAX: usize = 10_000;
 /// Bytes of the founding event of a process: the longest event of a journal, but for its frame and the

@@ -68,6 +68,10 @@ struct Liveness {
     length: Span,
     /// When every lease that was granted so far has ended for certain.
     until: Mono,
+    /// When it is to be given up: a timer is set for that moment.
+    due: Mono,
+    /// True if it was given more time since then, because this manager itself stood still.
+    is_excused: bool,
     is_suspect: bool,
     /// Attempts that it was asked to give back, and has not answered.
     asked_back: BTreeSet<AttemptId>,

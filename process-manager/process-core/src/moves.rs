@@ -192,6 +192,9 @@ impl Parts {
 
     /// The lease of a machine has ended for certain: nothing that was sent there runs any more.
     pub(crate) fn give_up(&mut self, step: &mut Step<'_>, resource: ResourceId) {
+        if self.machines.is_excused(step, resource) {
+            return;
+        }
         if !self.machines.give_up(resource) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Leases: the time for which attempts go on at a machine that is not answered, and the time at
 //! which they have ended for certain.
 
-use model::{Epoch, ProcessId, ResourceId, Span};
+use model::{Epoch, Mono, ProcessId, ResourceId, Span};
 use wire::attempt::ToActivity;
 use wire::lease;
 
@@ -80,8 +80,33 @@ impl Machines {
             let until = step.now.mono + lease::patience(own.max(liveness.length));
             liveness.until = liveness.until.max(until).max(self.earlier_leases_end);
             let until = liveness.until;
-            step.timers.set(Timer::Lost(resource), until);
+            self.give_up_at(step, resource, until);
         }
+    }
+
+    /// Sets the moment at which a machine is given up unless it is heard.
+    fn give_up_at(&mut self, step: &mut Step<'_>, resource: ResourceId, at: Mono) {
+        if let Some(liveness) = self.liveness.get_mut(&resource) {
+            // A moment that has passed is noticed as soon as this step is over, which is not late.
+            liveness.due = at.max(step.now.mono);
+            liveness.is_excused = false;
+        }
+        step.timers.set(Timer::Lost(resource), at);
+    }
+
+    /// The time of a machine is over. Returns true if it was over long ago: then this manager stood still itself and
+    /// has heard nobody, so the machine has a moment to come back before all that it has counts as lost.
+    pub(crate) fn is_excused(&mut self, step: &mut Step<'_>, resource: ResourceId) -> bool {
+        let Some(liveness) = self.liveness.get_mut(&resource) else {
+            return false;
+        };
+        let late = step.now.mono.since(liveness.due);
+        if late < limits::STOOD_STILL || std::mem::replace(&mut liveness.is_excused, true) {
+            return false;
+        }
+        let until = step.now.mono + limits::BACK_WITHIN;
+        step.timers.set(Timer::Lost(resource), until);
+        true
     }
 
     /// A machine has told what it holds, and by which length it counts.
@@ -155,8 +180,7 @@ impl Machines {
     /// it had granted a lease just now.
     pub(crate) fn expect_earlier(&mut self, step: &mut Step<'_>, resource: ResourceId) {
         self.expect(step, resource);
-        let end = self.earlier_leases_end;
-        step.timers.set(Timer::Lost(resource), end);
+        self.give_up_at(step, resource, self.earlier_leases_end);
     }
 
     /// A machine asks whether its attempts may go on: in the epoch in which it has told them they may,

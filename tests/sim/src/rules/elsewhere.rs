@@ -19,6 +19,10 @@ use crate::known::{Durable, Known};
 
 /// From the end of a lease to the record that its attempts are lost: a turn and some flushes.
 const RECORDED: Span = Span::from_millis(100);
+/// Time that a machine has to come back where its lease may have ended while the process manager stood still...
+const BACK: Span = Span::from_secs(2);
+/// ...which it does where it runs nothing for as long as this.
+const STOOD_STILL: Span = Span::from_secs(1);
 /// From that record until what was lost is recorded as sent elsewhere: a plan, a claim and its answer,
 /// some flushes...
 const SENT: Span = Span::from_millis(300);
@@ -171,6 +175,8 @@ impl Elsewhere {
             return Ok(());
         };
         let earlier_leases_end = self.begun + slow(patience(self.earlier));
+        let has_stood_still =
+            runs_since > self.begun && runs_since.since(self.ran_until) >= STOOD_STILL;
         for (&attempt, &sent) in &self.sent {
             let process = known.processes.get(&attempt.process);
             let resource = process.and_then(|process| process.sent.get(&attempt));
@@ -180,7 +186,12 @@ impl Elsewhere {
             let heard = self.heard.get(machine).copied();
             let from = heard.unwrap_or(self.begun).max(sent);
             let end = (from + slow(patience(length))).max(earlier_leases_end);
-            let late = known.at.since(end.max(runs_since));
+            // The lease may have ended before, as it counts from the last answer to the machine and not from its last word.
+            let excused = match has_stood_still && from < runs_since {
+                true => runs_since + BACK,
+                false => runs_since,
+            };
+            let late = known.at.since(end.max(excused));
             // Only where a lease has run out could the attempt have been kept for too long.
             if known.at.since(from.max(runs_since)) > length {
                 judged.count();

@@ -71,3 +71,27 @@ fn a_machine_that_does_not_know_of_lengths_is_waited_for_by_the_usual_one() {
         assert_eq!(stage.sent_after(), waits, "{echoes}");
     }
 }
+
+#[test]
+fn a_manager_that_stood_still_gives_machines_a_moment_to_come_back() {
+    let is_sent = |stage: &mut Stage| stage.said().iter().any(|line| line.starts_with("r1 send"));
+    let mut stage = silent();
+    stage.said();
+    stage.stand_still(60_000);
+    assert!(!is_sent(&mut stage));
+    assert_eq!(stage.sent_after(), 2_000);
+    // Only once.
+    let mut stage = silent();
+    stage.said();
+    stage.stand_still(60_000);
+    assert!(!is_sent(&mut stage));
+    stage.stand_still(60_000);
+    assert!(is_sent(&mut stage));
+    // Whoever has come back holds what it held.
+    let mut stage = running();
+    stage.stand_still(60_000);
+    stage.give(Input::ActivityDown(ResourceId::local(0)));
+    stage.give(Input::ActivityUp(ResourceId::local(0)));
+    stage.renews(30_000);
+    assert_eq!(stage.verdicts, []);
+}

@@ -473,6 +473,14 @@ impl Stage {
         self.said()
     }
 
+    /// The manager stands still for so long, and hears nobody.
+    pub(super) fn stand_still(&mut self, millis: u64) {
+        self.now.mono = self.now.mono + Span::from_millis(millis);
+        self.now.wall = self.now.wall + Span::from_millis(millis);
+        self.drive.wake(self.now);
+        self.carry_out();
+    }
+
     pub(super) fn said(&mut self) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let mut log = std::mem::take(&mut self.log);
