@@ -1,5 +1,5 @@
 //! SIGSTOP of the daemon of a machine and of the process manager, for longer than a lease, together
-//! and the manager alone, while commands run and more wait behind them. Nothing that anybody tells
+//! and the manager alone, while commands run and more wait behind them, or files wait for readers. Nothing that anybody tells
 //! counts here: each command writes down when it starts, that it lives, and when it ends.
 
 use std::collections::BTreeMap;
@@ -293,6 +293,41 @@ fn a_frozen_activity_manager_keeps_no_command_beyond_its_lease() {
     sandbox.xav(&["cancel", id, "--grid", &user]).expect(0);
     until_it_is(&world, &user, id, "cancelled");
     wait::until("the second to end", || second.is_over().then_some(()));
+}
+
+#[test]
+fn files_of_machines_are_still_there_for_a_process_manager_that_stood_still() {
+    let world = World::with_leases(1, "5s");
+    let (sandbox, user) = (&world.sandbox, world.user("ana"));
+    let script = live(sandbox);
+    let text = format!(
+        "\
+xavantes: 1
+name: kept
+body:
+  sequence:
+    - {{ activity: make, run: {{ shell: \"sh {script} make live.sh; date > out\" }}, outputs: {{ out: out }} }}
+    - {{ activity: hold, run: [sh, {script}, hold, gate], work: 60s }}
+    - {{ activity: use, run: [cat, in], inputs: {{ in: make.out }} }}
+"
+    );
+    let file = sandbox.file("kept.yaml", text);
+    let submit = ["submit", &file, "--grid", &user];
+    let id = sandbox.xav(&submit).expect(0).stdout;
+    let id = id.trim_end();
+    let held = wait::until("the second activity to run", || {
+        runs(sandbox).remove("hold")?.into_iter().next()
+    });
+    world.freeze_process_manager(0);
+    let begun = Instant::now();
+    wait::until("its command to end", || held.is_over().then_some(()));
+    // Two seconds after the manager would have given up the machine.
+    wait::moment(Duration::from_secs(8).saturating_sub(begun.elapsed()));
+    world.thaw_process_manager(0);
+    sandbox.file("lives/gate", "");
+    until_it_is(&world, &user, id, "completed");
+    let runs = runs(sandbox);
+    assert_eq!((runs["make"].len(), runs["hold"].len()), (1, 2), "{runs:?}");
 }
 
 /// Checks the final status and the commands' own logs. Holds for every daemon that may be frozen while an
