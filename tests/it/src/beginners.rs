@@ -11,6 +11,11 @@ fn a_definition_to_begin_with_runs_and_is_never_written_over() {
     let sandbox = Sandbox::new();
     let begun = sandbox.xav(&["init", "first"]).expect(0);
     begun.shows("first.yaml is written: read it, then run it: xav run first.yaml\n");
+    // As other tools call `validate`.
+    sandbox
+        .xav(&["check", "first.yaml"])
+        .expect(0)
+        .shows("first.yaml: first is valid");
     let run = ["run", "first.yaml", "--input", "who=reader"];
     sandbox.xav(&run).expect(0).shows("letters: 13\n");
     sandbox.xav(&["results", "--to", "made"]).expect(0);

@@ -21,7 +21,7 @@ use model::{Definition, Draft, Expression, NodeId, NodeKind, Type, Value};
 
 use self::lost::Lost;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::keys::{ACTIVITY, ELSEWHERE, Key, PROCESS, TYPES, Table, is_step};
+use crate::keys::{ACTIVITY, ELSEWHERE, FOR_EACH_FORM, Key, PROCESS, TYPES, Table, is_step};
 use crate::known_items::wrong_picks;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::tree::{Id, Tree, is_odd_blank, shorten};
@@ -531,6 +531,12 @@ fn elsewhere(name: &str, table: &Table) -> Option<String> {
     if table.what == PROCESS.what && is_step(name) {
         return Some(format!(
             "`{name}:` belongs below `body:`, indented deeper than that"
+        ));
+    }
+    let has = |keys: &[Key], name: &str| keys.iter().any(|key| key.name == name);
+    if has(table.keys, "for-each") && has(FOR_EACH_FORM.keys, name) {
+        return Some(format!(
+            "`{name}:` belongs below `for-each:`, indented deeper than that"
         ));
     }
     if table.what != ACTIVITY.what {

@@ -79,6 +79,7 @@ pub(crate) enum Command {
     #[command(after_help = FORGET_EXAMPLES)]
     Forget(Forget),
     /// Check definitions without running them
+    #[command(alias = "check")]
     Validate(Validate),
     /// Show where and when activities would run, on this machine or on described ones
     #[command(after_help = plan::EXAMPLES)]

@@ -81,7 +81,7 @@ impl Market {
                 (true, true) if demand.is_limited => "slots within the limit of its owner",
                 (true, true) => "the machines are held by other processes",
                 (true, false) => "an answer of the group manager",
-                (false, _) => "no machine yet",
+                (false, _) => "a machine: none is known yet",
             };
             demand.wants_absent = false;
             demand.waiting_for = Some(why.to_owned());

@@ -182,7 +182,7 @@ fn the_keys_are_strict() {
          - for-each: [1]",
         &[
             "7:15: nothing where a mapping (a for-each) is expected (`item`, `in` and `do` stand below it, indented deeper)",
-            "8:7: unknown key `item` (a for-each has `for-each`, `name`, `join`)",
+            "8:7: unknown key `item` (`item:` belongs below `for-each:`, indented deeper than that)",
             "9:19: unknown key `itm` (did you mean `item`?)",
             "9:19: a for-each without `item` (`item`: the name by which expressions of the body read the item)",
             "9:54: text where a whole number or `${...}` is expected (`complete-when: 3` completes when three items have, and stops the others)",
