@@ -235,10 +235,15 @@ impl Executor {
     }
 
     fn collect_one_by_one(&mut self, now: Mono) {
-        let has_ended = |pid: &i32, _: &mut usize| ended_child(Some(*pid)).is_some();
-        let ended: BTreeMap<i32, usize> = self.commands.extract_if(.., has_ended).collect();
-        for slot in ended.into_values() {
-            self.first_ended(slot, now);
+        let pids = self.commands.keys().copied();
+        let ended: Vec<i32> = pids
+            .filter(|&pid| ended_child(Some(pid)).is_some())
+            .collect();
+        for pid in ended {
+            // Until its turn it stays a command: what is none is collected as a stray, and its end is lost.
+            if let Some(slot) = self.commands.remove(&pid) {
+                self.first_ended(slot, now);
+            }
         }
     }
 

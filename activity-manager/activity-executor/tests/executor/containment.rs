@@ -10,6 +10,9 @@ use wire::executor::{Exit, HeldBy, Start, ToExecutor};
 use crate::bench::{Bench, lives, pid_in, wait_for_end};
 use crate::leases::{lease, owned};
 
+/// Rounds of commands that end together.
+const ROUNDS: u32 = 50;
+
 /// Leaves its process group, its session and its parent, prints its number, and stays.
 const STRAY: &str = "(setsid sh -c 'echo $$; exec sleep 1000' &)";
 
@@ -132,6 +135,35 @@ fn limits_of_memory_are_those_of_each_command_of_a_slot() {
                 Some(16) if bench.held_by() == HeldBy::ProcessTree => {}
                 Some(16) => assert_eq!(exit, Exit::OutOfMemory),
                 _ => assert_eq!(exit, Exit::Exited { code: 0 }),
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_that_end_together_beside_strays_keep_their_own_ends() {
+    for mut bench in Bench::in_both_ways(64) {
+        let mut number = 0;
+        for _ in 0..ROUNDS {
+            // A stray that was killed waits to be collected while commands that began later end.
+            let mut batch = |n: u32, script: &str| {
+                let starts = (0..n).map(|place| bench.shell(number + place, script));
+                let starts = starts.collect();
+                number += n;
+                ToExecutor::Start(starts)
+            };
+            let messages = [
+                batch(4, "(setsid sleep 1000 &); exit 7"),
+                batch(8, "exit 7"),
+                batch(8, "exit 7"),
+                batch(8, "exit 7"),
+                batch(4, "(setsid sleep 1000 &); exit 7"),
+                batch(16, "exit 7"),
+                batch(8, "exit 7"),
+            ];
+            messages.into_iter().for_each(|message| bench.send(message));
+            for (number, ended) in bench.ended(56) {
+                assert_eq!(ended.exit, Exit::Exited { code: 7 }, "{number}");
             }
         }
     }
