@@ -7,7 +7,8 @@ use model::Span;
 pub(crate) const UNNAMED_FOR: Span = Span::from_secs(60);
 /// Lateness of a timer by which this manager stood still: it was stopped, or its machine slept. No load makes it so late.
 pub(crate) const STOOD_STILL: Span = Span::from_secs(1);
-/// Time in which machines come back to a manager that stood still: they try to connect twice a second or more often.
+/// Time in which machines come back to a manager that stood still: a try to connect lasts a second at most, and the next
+/// one begins half a second later.
 pub(crate) const BACK_WITHIN: Span = Span::from_secs(2);
 /// Processes that have not ended: each costs memory.
 pub const PROCESSES_MAX: usize = 10_000;

@@ -165,15 +165,15 @@ pub(crate) struct ListRow<'a> {
 }
 
 /// The word for where a process is: one that has not ended and that no run has was interrupted, and one of which
-/// nothing has begun waits.
+/// nothing runs and nothing has ended waits.
 pub(crate) fn state(summary: &Summary, is_live: bool) -> String {
     let totals = &summary.totals;
-    let has_begun = totals.ready + totals.waiting < totals.all();
+    let is_idle = totals.ready + totals.waiting == totals.all();
     if summary.phase.has_ended() {
         phase(summary.phase)
     } else if !is_live {
         screen::odd(INTERRUPTED)
-    } else if summary.phase == Phase::Running && totals.ready > 0 && !has_begun {
+    } else if summary.phase == Phase::Running && totals.ready > 0 && is_idle {
         screen::odd("waiting")
     } else {
         phase(summary.phase)

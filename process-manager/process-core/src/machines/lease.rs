@@ -104,8 +104,8 @@ impl Machines {
         if late < limits::STOOD_STILL || std::mem::replace(&mut liveness.is_excused, true) {
             return false;
         }
-        let until = step.now.mono + limits::BACK_WITHIN;
-        step.timers.set(Timer::Lost(resource), until);
+        liveness.due = step.now.mono + limits::BACK_WITHIN;
+        step.timers.set(Timer::Lost(resource), liveness.due);
         true
     }
 
@@ -134,11 +134,15 @@ impl Machines {
             return false;
         };
         let is_attached = self.epoch(resource).is_some();
-        let (is_suspect, heard) = match self.liveness.get(&resource) {
-            Some(liveness) => (liveness.is_suspect, liveness.heard),
-            None => (false, self.begun),
+        let (is_suspect, until) = match self.liveness.get(&resource) {
+            Some(liveness) if liveness.is_excused => (liveness.is_suspect, liveness.due),
+            Some(liveness) => (
+                liveness.is_suspect,
+                liveness.heard + lease::patience(length),
+            ),
+            None => (false, self.begun + lease::patience(length)),
         };
-        (is_suspect || !is_attached) && step.now.mono < heard + lease::patience(length)
+        (is_suspect || !is_attached) && step.now.mono < until
     }
 
     /// Returns true while this epoch is so young that groups restarted with it may not know all
