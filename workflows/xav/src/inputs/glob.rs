@@ -1,5 +1,6 @@
 //! Patterns of files that are given as a list: `data/*.fastq`, `runs/**/log?.txt`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,6 +91,12 @@ fn look(
     found: &mut Vec<String>,
 ) -> Result<(), String> {
     let Some((first, rest)) = parts.split_first() else {
+        if base.is_symlink() && !base.exists() {
+            return Err(format!(
+                "{} matches, and is a link to nothing",
+                base.display()
+            ));
+        }
         if base.is_dir() == directories && base.exists() {
             if found.len() >= ITEMS_MAX {
                 return Err(format!("more than {ITEMS_MAX} files match"));
@@ -105,7 +112,8 @@ fn look(
         Part::Name(name) => look(&base.join(name), rest, directories, depth, found),
         Part::Matching(glob, hidden) => {
             for name in names(base)? {
-                if (*hidden || !name.starts_with('.')) && glob.is_match(&name) {
+                let is_hidden = name.as_encoded_bytes().starts_with(b".");
+                if (*hidden || !is_hidden) && glob.is_match(&name) {
                     look(&base.join(&name), rest, directories, depth, found)?;
                 }
             }
@@ -119,7 +127,8 @@ fn look(
             for name in names(base)? {
                 let below = base.join(&name);
                 // A link could lead back up.
-                let is_directory = !name.starts_with('.') && below.is_dir() && !below.is_symlink();
+                let is_hidden = name.as_encoded_bytes().starts_with(b".");
+                let is_directory = !is_hidden && below.is_dir() && !below.is_symlink();
                 if is_directory {
                     look(&below, parts, directories, depth - 1, found)?;
                 }
@@ -130,7 +139,7 @@ fn look(
 }
 
 /// The names in a directory; none where it is no directory.
-fn names(directory: &Path) -> Result<Vec<String>, String> {
+fn names(directory: &Path) -> Result<Vec<OsString>, String> {
     let shown = match directory.as_os_str().is_empty() {
         true => Path::new("."),
         false => directory,
@@ -149,7 +158,7 @@ fn names(directory: &Path) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| reason(&error))?;
-        names.extend(entry.file_name().into_string().ok());
+        names.push(entry.file_name());
     }
     names.sort();
     Ok(names)
@@ -157,6 +166,10 @@ fn names(directory: &Path) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn found(directory: &Path, pattern: &str) -> Vec<String> {
@@ -194,6 +207,26 @@ mod tests {
             ["in/d.txt", "in/deep/e.txt"]
         );
         assert_eq!(found(directory, "plain.txt"), ["plain.txt"]);
+    }
+
+    #[test]
+    fn a_file_that_matches_and_cannot_be_given_is_told_and_not_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let pattern = format!("{}/*.txt", directory.path().display());
+        let file = |name: &[u8]| directory.path().join(OsStr::from_bytes(name));
+        fs::write(file(b"a.txt"), "").unwrap();
+        fs::write(file(b"\xff.csv"), "").unwrap();
+        assert_eq!(paths(&pattern, false).unwrap().len(), 1);
+        symlink("nowhere", file(b"link.txt")).unwrap();
+        let error = paths(&pattern, false).unwrap_err();
+        assert!(
+            error.ends_with("link.txt matches, and is a link to nothing"),
+            "{error}"
+        );
+        fs::remove_file(file(b"link.txt")).unwrap();
+        fs::write(file(b"\xff.txt"), "").unwrap();
+        let error = paths(&pattern, false).unwrap_err();
+        assert!(error.ends_with(".txt is no UTF-8"), "{error}");
     }
 
     #[test]
