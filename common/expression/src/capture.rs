@@ -1,5 +1,7 @@
 //! Converting a command's output into a value.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use model::{Parse, Value};
 
 use crate::function::shorten;
@@ -14,8 +16,11 @@ pub fn parse_captured(parse: Parse, bytes: &[u8]) -> Result<Value, String> {
         .map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
     match parse {
         Parse::Text => Ok(Value::Text(whole.to_owned())),
-        Parse::Int => match text.trim().parse() {
+        Parse::Int => match text.trim().parse::<i64>() {
             Ok(number) => Ok(Value::Int(number)),
+            Err(error) if is_too_large(&error) => {
+                Err(format!("{} does not fit into 64 bits", shown(text)))
+            }
             Err(_) => Err(format!("a whole number is wanted, not {}", shown(text))),
         },
         Parse::Float => match text.trim().parse::<f64>() {
@@ -32,6 +37,12 @@ pub fn parse_captured(parse: Parse, bytes: &[u8]) -> Result<Value, String> {
                 .collect(),
         )),
     }
+}
+
+/// Returns true if a text could not be read because its whole number is too large or too small for the language.
+fn is_too_large(error: &ParseIntError) -> bool {
+    use IntErrorKind::{NegOverflow, PosOverflow};
+    matches!(error.kind(), PosOverflow | NegOverflow)
 }
 
 fn shown(text: &str) -> String {
@@ -53,6 +64,11 @@ mod tests {
             (Parse::Text, "a\r\n", Ok(text("a"))),
             (Parse::Text, "", Ok(text(""))),
             (Parse::Int, " 42\n", Ok(Value::Int(42))),
+            (
+                Parse::Int,
+                "9223372036854775808",
+                Err("`9223372036854775808` does not fit into 64 bits"),
+            ),
             (
                 Parse::Int,
                 "4.2\n",

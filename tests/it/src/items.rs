@@ -67,7 +67,7 @@ fn the_status_of_many_items_is_read_by_name_by_state_and_by_page() {
     sandbox
         .xav(&["status", "--of", "align", "--page", "4"])
         .expect(2)
-        .says("there is no page 4: there are 250 activities on 3 pages");
+        .says("there is no page 4: 250 activities are on 3 pages");
 
     let failed = sandbox.xav(&["status", "--only", "failed"]).expect(0);
     failed.shows("2 activities that are faulted\n");

@@ -124,8 +124,8 @@ pub(crate) fn page<T>(all: &[T], number: Option<u32>) -> Result<Page<'_, T>, Fai
     if number > n_pages {
         let pages = text::count(n_pages as u64, "page", "pages");
         return Err(Failure::refused(format!(
-            "there is no page {number}: there are {} on {pages}",
-            text::count(all.len() as u64, "activity", "activities")
+            "there is no page {number}: {} on {pages}",
+            text::count(all.len() as u64, "activity is", "activities are")
         )));
     }
     let from = (number - 1) * PAGE;

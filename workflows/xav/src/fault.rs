@@ -39,7 +39,11 @@ pub(crate) fn all(faults: &[Fault], context: &Context<'_>) -> String {
     }
     if faults.len() > FAULTS_MAX {
         let more = text::count((faults.len() - FAULTS_MAX) as u64, "fault", "faults");
-        text.push_str(&format!("and {more} more: xav status {}\n\n", context.id()));
+        let (id, options) = (context.id(), context.options());
+        text.push_str(&format!(
+            "and {more} more: xav status {id} --only failed{options} names the activities, and xav why {id} \
+             ACTIVITY{options} tells one\n\n"
+        ));
     }
     if !faults.is_empty() && !context.origin.is_empty() {
         let (id, file) = (context.id(), text::quoted(context.origin));

@@ -4,6 +4,7 @@ mod glob;
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
 
 use model::limits::FILE_NAME_BYTES_MAX;
@@ -292,13 +293,20 @@ fn item_of(kind: &Type, value: Json) -> Result<InputValue, String> {
     }
 }
 
+fn whole(text: &str) -> Result<i64, String> {
+    use IntErrorKind::{NegOverflow, PosOverflow};
+    text.parse().map_err(|error: ParseIntError| {
+        match matches!(error.kind(), PosOverflow | NegOverflow) {
+            true => format!("`{}` does not fit into 64 bits", short(text)),
+            false => format!("a whole number is wanted, not `{}`", short(text)),
+        }
+    })
+}
+
 fn single(kind: &Type, text: &str) -> Result<InputValue, String> {
     let value = match kind {
         Type::Text => Value::Text(text.to_owned()),
-        Type::Int => Value::Int(
-            text.parse()
-                .map_err(|_| format!("a whole number is wanted, not `{}`", short(text)))?,
-        ),
+        Type::Int => Value::Int(whole(text)?),
         Type::Float => match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Value::Float(number),
             Ok(_) | Err(_) => return Err(format!("a number is wanted, not `{}`", short(text))),

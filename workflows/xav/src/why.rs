@@ -121,6 +121,7 @@ impl Explanation<'_> {
         let said = match why.phase {
             ActivityPhase::Waiting => "waits",
             ActivityPhase::Ready => "is ready, and was not sent yet",
+            ActivityPhase::Sent if is_interrupted => "was at work",
             ActivityPhase::Sent => "was sent to its machine, and has not started",
             ActivityPhase::Running => "runs",
             ActivityPhase::Backoff => "failed, and is tried again",
@@ -153,7 +154,11 @@ impl Explanation<'_> {
         Some(match reason {
             Reason::After { activity, phase } => {
                 let name = self.name(activity.node());
-                let is = standing(self.phase_of(*activity, *phase));
+                let phase = self.phase_of(*activity, *phase);
+                let is = match phase {
+                    ActivityPhase::Sent if !self.is_live => "was at work",
+                    phase => standing(phase),
+                };
                 format!("after {name}, which {is}")
             }
             Reason::Machines(what) => format!("for {what}"),

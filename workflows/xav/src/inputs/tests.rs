@@ -65,6 +65,10 @@ fn a_list_is_given_item_by_item_or_as_json() {
         refused(list_of(Type::Int), &["1", "a"]),
         "input `x`: a whole number is wanted, not `a`"
     );
+    assert_eq!(
+        refused(Type::Int, &["-9223372036854775809"]),
+        "input `x`: `-9223372036854775809` does not fit into 64 bits"
+    );
 }
 
 #[test]

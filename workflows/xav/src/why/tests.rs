@@ -4,13 +4,22 @@ use wire::client::LaterRound;
 use super::*;
 
 fn explanation(reason: Vec<Reason>, phase: ActivityPhase, recall: Option<Recall>) -> String {
+    explained(reason, phase, recall, true)
+}
+
+fn explained(
+    reason: Vec<Reason>,
+    phase: ActivityPhase,
+    recall: Option<Recall>,
+    is_live: bool,
+) -> String {
     let (definition, mut status) = crate::render::tests::two();
     status.summary.phase = Phase::Running;
     status.summary.base = Some(ProcessId(0));
     let explanation = Explanation {
         definition: &definition,
         status: &status,
-        is_live: true,
+        is_live,
         now: Wall(0),
     };
     let why = Answered {
@@ -71,6 +80,25 @@ fn what_it_waits_for_is_named() {
     assert_eq!(
         explanation(vec![backoff], ActivityPhase::Backoff, None),
         "merge failed, and is tried again\n  the next attempt begins in 2.0s\n"
+    );
+}
+
+#[test]
+fn what_was_sent_when_its_process_was_interrupted_was_at_work() {
+    let interrupted = |reasons, phase| explained(reasons, phase, None, false);
+    let told = interrupted(Vec::new(), ActivityPhase::Sent);
+    assert!(
+        told.starts_with("merge was at work; nothing runs the process at the moment"),
+        "{told}"
+    );
+    let after = Reason::After {
+        activity: ActivityId(1),
+        phase: ActivityPhase::Sent,
+    };
+    let told = interrupted(vec![after], ActivityPhase::Waiting);
+    assert!(
+        told.contains("\n  after range, which was at work\n"),
+        "{told}"
     );
 }
 

@@ -32,8 +32,16 @@ pub(super) fn check_identifier(
             node,
             field,
             message,
-            "letters, digits and _, not beginning with a digit",
+            hint(name, "letters, digits and _, not beginning with a digit"),
         );
+    }
+}
+
+/// The form of names, or their greatest length where a name is too long.
+fn hint(name: &str, form: &str) -> String {
+    match name.len() > NAME_BYTES_MAX {
+        true => format!("at most {NAME_BYTES_MAX} characters"),
+        false => form.to_owned(),
     }
 }
 
@@ -49,7 +57,7 @@ pub(super) fn check_name(name: &str, node: Option<NodeId>, field: &str, problems
             node,
             field,
             message,
-            "letters, digits, _ and -, not beginning with -",
+            hint(name, "letters, digits, _ and -, not beginning with -"),
         );
     }
 }
