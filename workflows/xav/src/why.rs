@@ -155,9 +155,9 @@ impl Explanation<'_> {
             Reason::After { activity, phase } => {
                 let name = self.name(activity.node());
                 let phase = self.phase_of(*activity, *phase);
-                let is = match phase {
-                    ActivityPhase::Sent if !self.is_live => "was at work",
-                    phase => standing(phase),
+                let is = match phase == ActivityPhase::Sent && !self.is_live {
+                    true => "was at work",
+                    false => standing(phase),
                 };
                 format!("after {name}, which {is}")
             }
