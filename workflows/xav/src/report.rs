@@ -85,8 +85,9 @@ pub(crate) fn report(arguments: &Arguments) -> Outcome {
         let values = crate::values::of(&mut source, process, &Told::wanted(&status))?;
         report.told = Told::of(&status, &values);
         let is_at_work = source.is_live() && !status.summary.phase.has_ended();
+        // A run that ends just now answers no more: the page is whole without it.
         if is_at_work
-            && let Answer::WhyProcess(why) = source.answer(Request::WhyProcess(process))?
+            && let Ok(Answer::WhyProcess(why)) = source.answer(Request::WhyProcess(process))
             && let Some(declined) = &why.declined
         {
             report.rounds.tell_declined(&status, declined);
