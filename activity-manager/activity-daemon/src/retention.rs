@@ -111,14 +111,14 @@ impl RetentionThread {
     }
 
     /// Removes expired or excess files of these processes, and of the shared logs by the same
-    /// limits.
+    /// limits. One that cannot be removed keeps no other from being removed.
     fn clear(&self, over: &[ProcessId], now: Wall) -> io::Result<()> {
         let over: BTreeSet<ProcessId> = over.iter().copied().collect();
         let is_over = |one: &Leaving| process_of(&one.path).is_some_and(|id| over.contains(&id));
         let is_old = |one: &Leaving| now.since(one.changed) >= self.retention.keep;
         for directory in read(&self.work)? {
             if is_over(&directory) && is_old(&directory) {
-                gone(remove_tree(&directory.path))?;
+                is_gone(remove_tree(&directory.path), &directory.path);
             }
         }
         let mut logs = read(&self.logs)?;
@@ -131,21 +131,22 @@ impl RetentionThread {
                 Some(segment) => Some(segment) != last,
                 None => is_over(&log),
             };
-            if may_go && is_old(&log) {
-                gone(fs::remove_file(&log.path))?;
-            } else {
-                rest.push((log, may_go));
+            let is_due = may_go && is_old(&log);
+            if !is_due || !is_gone(fs::remove_file(&log.path), &log.path) {
+                // One that could not be removed still takes room.
+                rest.push((log, may_go && !is_due));
             }
         }
-        self.clear_room(rest)
+        self.clear_room(rest);
+        Ok(())
     }
 
     /// Removes removable logs until they fit the quota, the oldest ones of the user with most bytes
     /// first, so that one user does not shorten the retention of others.
-    fn clear_room(&self, logs: Vec<(Leaving, bool)>) -> io::Result<()> {
+    fn clear_room(&self, logs: Vec<(Leaving, bool)>) {
         let mut bytes: u64 = logs.iter().map(|(one, _)| one.bytes).sum();
         if bytes <= self.retention.log_bytes_max {
-            return Ok(());
+            return;
         }
         // Files without a known user, and shared ones, count as one more user.
         let mut by_user: BTreeMap<Option<String>, (u64, VecDeque<Leaving>)> = BTreeMap::new();
@@ -164,11 +165,11 @@ impl RetentionThread {
                 .max_by_key(|(taken, _)| *taken);
             let Some((taken, going)) = most else { break };
             let Some(log) = going.pop_front() else { break };
-            gone(fs::remove_file(&log.path))?;
-            *taken -= log.bytes;
-            bytes -= log.bytes;
+            if is_gone(fs::remove_file(&log.path), &log.path) {
+                *taken -= log.bytes;
+                bytes -= log.bytes;
+            }
         }
-        Ok(())
     }
 }
 
@@ -199,10 +200,14 @@ fn changed(metadata: &Metadata) -> Wall {
     Wall(seconds.saturating_mul(1_000_000))
 }
 
-fn gone(removed: io::Result<()>) -> io::Result<()> {
+/// Returns true if a removed file or directory is gone; logs why it is not.
+fn is_gone(removed: io::Result<()>, path: &Path) -> bool {
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "what a process has left cannot be removed");
+            false
+        }
+        Ok(()) | Err(_) => true,
     }
 }
 

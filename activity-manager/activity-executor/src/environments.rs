@@ -8,23 +8,26 @@
 //! its time of modification when it was used last. An environment cannot be made elsewhere and renamed,
 //! since its programs have its path written in them.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::Capability;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{
+    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, openat, statat, unlinkat,
+};
 use rustix::io::{Errno, FdFlags};
 use thiserror::Error;
 use wire::executor::MadeKind;
 
 use crate::activation::find;
 use crate::environments::making::{Said, run};
-use crate::ground::remove_tree;
+use crate::ground::{remove_tree, remove_tree_at};
 
 mod making;
 
@@ -125,7 +128,7 @@ pub(crate) fn find_or_make(
 
 /// Removes the environments below `root` that nobody has used for a month and nobody uses now: those in it, and those
 /// of accounts in directories named by their numbers. A kill in the middle leaves nothing that is taken
-/// for whole.
+/// for whole. One that cannot be removed keeps no other from being removed.
 ///
 /// # Errors
 /// The first directory that could not be read, or environment that could not be removed.
@@ -135,31 +138,94 @@ pub fn remove_unused_environments(root: &Path) -> io::Result<()> {
 }
 
 fn remove_unused_since(root: &Path, old: SystemTime) -> io::Result<()> {
-    let entries = match fs::read_dir(root) {
+    let root = match File::open(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other?,
+        other => OwnedFd::from(other?),
     };
-    for entry in entries {
+    let mut done = remove_unused_in(&root, old);
+    for entry in Dir::read_from(&root)? {
         let entry = entry?;
-        let (path, name) = (entry.path(), entry.file_name());
-        let name = name.to_str().unwrap_or_default();
-        let is_of_account = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-        if is_of_account && entry.file_type()?.is_dir() {
-            remove_unused_since(&path, old)?;
-        }
-        let is_old = || {
-            let metadata = entry.metadata()?;
-            Ok::<bool, io::Error>(metadata.is_file() && metadata.modified()? < old)
-        };
-        if let Some(name) = name.strip_suffix(".lock")
-            && is_old()?
-        {
-            let directory = root.join(name);
-            let lock = path;
-            Place { directory, lock }.remove_unused(old)?;
+        let name = entry.file_name();
+        if !name.is_empty() && name.to_bytes().iter().all(u8::is_ascii_digit) {
+            done = done.and(remove_unused_of_account(&root, name, old));
         }
     }
-    Ok(())
+    done
+}
+
+/// Removes the unused environments of an account. A name that is no directory's is left alone.
+fn remove_unused_of_account(root: &OwnedFd, number: &CStr, old: SystemTime) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(root, number, flags, Mode::empty()) {
+        Ok(directory) => remove_unused_in(&directory, old),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes the unused environments of this directory alone. An account that owns it is an attacker here, and may
+/// change it and its path meanwhile: each name is looked up in the open directory, and no link is followed.
+fn remove_unused_in(directory: &OwnedFd, old: SystemTime) -> io::Result<()> {
+    let mut done = Ok(());
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let lock = entry.file_name();
+        if let Some(name) = name_of_locked(lock) {
+            done = done.and(remove_if_unused(directory, name, lock, old));
+        }
+    }
+    done
+}
+
+/// The name of the environment of a lock. None if it would be the directory itself, or the one above.
+fn name_of_locked(lock: &CStr) -> Option<&str> {
+    let name = lock.to_str().ok()?.strip_suffix(".lock")?;
+    (!["", ".", ".."].contains(&name)).then_some(name)
+}
+
+/// Removes an environment and its lock, unless somebody uses it or has used it since.
+fn remove_if_unused(
+    directory: &OwnedFd,
+    name: &str,
+    lock: &CStr,
+    old: SystemTime,
+) -> io::Result<()> {
+    let Some(held) = hold_unused(directory, lock, old)? else {
+        return Ok(());
+    };
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => {}
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {}
+        // A file or a link is no environment.
+        Ok(_) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    held.set_len(0)?;
+    remove_tree_at(directory, Path::new(name))?;
+    Ok(unlinkat(directory, lock, AtFlags::empty())?)
+}
+
+/// The exclusive lock of an environment that nobody has used since. None if somebody uses it, or if the name is not
+/// that of a lock.
+fn hold_unused(directory: &OwnedFd, lock: &CStr, old: SystemTime) -> io::Result<Option<File>> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let held = match openat(directory, lock, flags, Mode::empty()) {
+        Ok(opened) => File::from(opened),
+        // It has gone, or is a link, a directory or a socket.
+        Err(Errno::NOENT | Errno::LOOP | Errno::ISDIR | Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let is_unused = || {
+        let found = held.metadata()?;
+        let is_own = found.is_file() && found.nlink() == 1;
+        Ok::<bool, io::Error>(is_own && found.modified()? < old)
+    };
+    if !is_unused()? || flock(&held, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    // Somebody may have used it before it was held here.
+    let is_still_unused = is_unused()?;
+    Ok(is_still_unused.then_some(held))
 }
 
 /// The paths of an environment.
@@ -238,7 +304,7 @@ impl Place {
 
     /// The lock, where nobody keeps it from being held so and its file is still that of its name.
     fn try_hold(&self, how: FlockOperation) -> Result<Option<File>, EnvironmentError> {
-        let lock = self.open(true).map_err(|error| self.failed(error))?;
+        let lock = self.open().map_err(|error| self.failed(error))?;
         match flock(&lock, how) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
@@ -254,35 +320,17 @@ impl Place {
         Ok(Some(lock))
     }
 
-    fn open(&self, creates: bool) -> io::Result<File> {
+    fn open(&self) -> io::Result<File> {
         // Its owner may have put anything in its place.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         OpenOptions::new()
             .read(true)
             .write(true)
-            .create(creates)
+            .create(true)
             .truncate(false)
             .mode(0o600)
             .custom_flags(flags.bits() as i32)
             .open(&self.lock)
-    }
-
-    fn remove_unused(&self, old: SystemTime) -> io::Result<()> {
-        let lock = match self.open(false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other?,
-        };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            // Somebody uses it.
-            return Ok(());
-        }
-        let metadata = lock.metadata()?;
-        if metadata.nlink() != 1 || metadata.modified()? >= old {
-            return Ok(());
-        }
-        lock.set_len(0)?;
-        remove_tree(&self.directory)?;
-        fs::remove_file(&self.lock)
     }
 
     fn failed(&self, source: io::Error) -> EnvironmentError {

@@ -3,19 +3,19 @@
 //! ownership is given through descriptors that were opened without following a link, below a
 //! directory that is closed to the account until the last step.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chmodat, chownat,
-    fchmod, fchown, fstat, mkdirat, openat, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chmod, chownat, fchmod,
+    fchown, fstat, mkdirat, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
@@ -140,15 +140,22 @@ pub(crate) fn take_back(directory: &Path) -> io::Result<()> {
     Ok(fchmod(&top, CLOSED)?)
 }
 
-/// Removes a directory with its content, however deep, without following links. Others may change
-/// it meanwhile; entries that they add may remain, which is an error.
+/// Removes a directory with its content, however deep, without following links. Directories of this
+/// user that are closed even to their owner are opened for that. Others may change it meanwhile;
+/// entries that they add may remain, which is an error.
 pub fn remove_tree(directory: &Path) -> io::Result<()> {
-    let top = match open_directory(CWD, directory) {
+    remove_tree_at(CWD, directory)
+}
+
+/// Removes the directory of that name in an open directory, as [`remove_tree`] does. Others may change
+/// the path of the open directory meanwhile: it is not used.
+pub(crate) fn remove_tree_at(above: impl AsFd, name: &Path) -> io::Result<()> {
+    let top = match open_removable(&above, name) {
         Err(Errno::NOENT) => return Ok(()),
         other => other?,
     };
     empty(&top)?;
-    Ok(unlinkat(CWD, directory, AtFlags::REMOVEDIR)?)
+    Ok(unlinkat(&above, name, AtFlags::REMOVEDIR)?)
 }
 
 /// Removes the content of a directory.
@@ -180,20 +187,21 @@ impl Removal<'_> {
             }
             match unlinkat(directory, name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
-                Err(Errno::ISDIR) if depth == REMOVED_DEPTH_MAX => self.lift(directory, name)?,
-                Err(Errno::ISDIR) => {
-                    // Other users than root need permission to read it. A link here changes only
-                    // itself.
-                    let _ = chmodat(directory, name, CLOSED, AtFlags::SYMLINK_NOFOLLOW);
-                    let below =
-                        open_directory(directory, Path::new(OsStr::from_bytes(name.to_bytes())))?;
-                    self.empty(&below, depth + 1)?;
-                    unlinkat(directory, name, AtFlags::REMOVEDIR)?;
-                }
+                Err(Errno::ISDIR) => self.remove_directory(directory, name, depth)?,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    fn remove_directory(&mut self, above: &OwnedFd, name: &CStr, depth: usize) -> io::Result<()> {
+        // A directory that is moved elsewhere has to be writable too: its `..` changes.
+        let directory = open_removable(above, name)?;
+        if depth == REMOVED_DEPTH_MAX {
+            return self.lift(above, name);
+        }
+        self.empty(&directory, depth + 1)?;
+        Ok(unlinkat(above, name, AtFlags::REMOVEDIR)?)
     }
 
     fn lift(&mut self, directory: &OwnedFd, name: &CStr) -> io::Result<()> {
@@ -288,16 +296,32 @@ fn is_own(stat: &Stat) -> bool {
     }
 }
 
-fn open_directory(at: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+/// Opens a directory to remove its content. Other users than root need permission to read it and to
+/// change it, which its owner takes first.
+fn open_removable(at: impl AsFd, path: impl Arg) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat(at, path, flags, Mode::empty())?;
+    let stat = fstat(&found)?;
+    let is_ours = stat.st_uid == geteuid().as_raw();
+    if is_ours && !Mode::from_raw_mode(stat.st_mode).contains(CLOSED) {
+        // `fchmod` refuses a descriptor that was opened without permission to read; `chmod` takes its
+        // name below `/proc`. Where that fails, so does one of the next steps, with the error to tell.
+        let _ = chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), CLOSED);
+    }
+    open_directory(&found, ".")
+}
+
+fn open_directory(at: impl AsFd, path: impl Arg) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(at, path, flags, Mode::empty())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{chown, symlink};
 
     use super::*;
+    use crate::sys::user::as_user;
 
     /// An account that nobody has. Without root nothing can be given to it, and forbidden files are
     /// refused before that.
@@ -306,6 +330,31 @@ mod tests {
         group: 70_000,
         others: Vec::new(),
     };
+
+    /// The user who acts in [`as_somebody`].
+    fn somebody() -> Uid {
+        match geteuid().is_root() {
+            true => Uid::from_raw(SOMEBODY.user),
+            false => geteuid(),
+        }
+    }
+
+    /// Acts without the rights of root: as another user, where the tests run as root.
+    fn as_somebody<T>(act: impl FnOnce() -> T) -> T {
+        match geteuid().is_root() {
+            true => as_user(SOMEBODY.user, act).unwrap(),
+            false => act(),
+        }
+    }
+
+    /// A directory that everybody may change. Others reach it by its descriptor alone: what is above
+    /// may be closed to them.
+    fn public() -> (tempfile::TempDir, OwnedFd) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        let opened = open_directory(CWD, dir.path()).unwrap();
+        (dir, opened)
+    }
 
     fn closed() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -410,5 +459,57 @@ mod tests {
         remove_tree(&tree).unwrap();
         assert!(!tree.exists() && kept.join("file").exists());
         remove_tree(&tree).unwrap();
+    }
+
+    #[test]
+    fn a_tree_that_is_closed_to_its_owner_is_removed_without_root() {
+        let (dir, above) = public();
+        fs::create_dir_all(dir.path().join("top/d/e")).unwrap();
+        fs::write(dir.path().join("top/d/e/file"), "").unwrap();
+        // From below, since the modes bar the way.
+        let modes = [
+            ("top/d/e/file", 0o000),
+            ("top/d/e", 0o600),
+            ("top/d", 0o000),
+            ("top", 0o555),
+        ];
+        for (path, mode) in modes {
+            let path = dir.path().join(path);
+            chown(&path, Some(somebody().as_raw()), None).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        }
+        as_somebody(|| remove_tree_at(&above, Path::new("top"))).unwrap();
+        assert!(!dir.path().join("top").exists());
+    }
+
+    #[test]
+    fn read_only_directories_are_removed_without_root_however_deep_they_are() {
+        let (dir, above) = public();
+        mkdirat(&above, "top", CLOSED).unwrap();
+        let mut at = open_directory(&above, "top").unwrap();
+        for _ in 0..2 * REMOVED_DEPTH_MAX {
+            mkdirat(&at, "d", CLOSED).unwrap();
+            let below = open_directory(&at, "d").unwrap();
+            fchown(&at, Some(somebody()), None).unwrap();
+            fchmod(&at, Mode::from_raw_mode(0o555)).unwrap();
+            at = below;
+        }
+        fchown(&at, Some(somebody()), None).unwrap();
+        drop(at);
+        as_somebody(|| remove_tree_at(&above, Path::new("top"))).unwrap();
+        assert!(!dir.path().join("top").exists());
+    }
+
+    #[test]
+    fn neither_a_link_nor_a_file_is_removed_as_a_tree() {
+        let (dir, above) = public();
+        fs::create_dir(dir.path().join("kept")).unwrap();
+        fs::write(dir.path().join("kept/file"), "").unwrap();
+        symlink("kept", dir.path().join("link")).unwrap();
+        for name in ["link", "kept/file"] {
+            let refused = remove_tree_at(&above, Path::new(name)).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::NotADirectory, "{name}");
+        }
+        assert!(dir.path().join("link").join("file").exists());
     }
 }

@@ -155,3 +155,29 @@ fn those_longest_unchanged_are_asked_about_first_and_nothing_is_asked_of_a_new_m
     assert_eq!(stage.retention.processes().unwrap(), []);
     stage.retention.clear(&[DEAD], Stage::now()).unwrap();
 }
+
+#[test]
+fn one_that_cannot_be_removed_keeps_no_other_from_being_removed() {
+    let stage = Stage::new();
+    // Names of a directory and of logs at which there is something else, which even root cannot
+    // remove as that.
+    let odd = ProcessId(4);
+    fs::write(stage.retention.work.join(odd.to_string()), "").unwrap();
+    Stage::age(&stage.retention.work.join(odd.to_string()), 30);
+    for (name, days) in [("1-1.stdout", 40), ("2-1.stdout", 5)] {
+        let path = stage.retention.logs.join(format!("{odd}-{name}"));
+        fs::create_dir(&path).unwrap();
+        Stage::age(&path, days);
+    }
+    for process in [DEAD, ProcessId(3), ProcessId(5)] {
+        stage.directory(process, 20);
+        stage.log(&format!("{process}-1-1.stdout"), 10, 20);
+    }
+    stage.log(&format!("{DEAD}-2-1.stdout"), 2_000, 4);
+    let expected = [
+        odd.to_string(),
+        format!("{odd}-1-1.stdout"),
+        format!("{odd}-2-1.stdout"),
+    ];
+    assert_eq!(stage.cleared(), expected);
+}

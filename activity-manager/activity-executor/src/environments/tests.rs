@@ -1,4 +1,5 @@
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Barrier;
 
 use super::*;
@@ -216,6 +217,77 @@ fn only_what_nobody_uses_and_has_used_for_long_is_removed() {
         left.count() == 0
     });
     remove_unused_environments(&bench.path("absent")).unwrap();
+}
+
+/// An environment that nobody uses: its directory with a file, and its lock.
+fn lay(directory: &Path, name: &str) {
+    fs::create_dir_all(directory.join(name)).unwrap();
+    fs::write(directory.join(name).join("file"), "").unwrap();
+    fs::write(directory.join(format!("{name}.lock")), WHOLE).unwrap();
+}
+
+/// The names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn only_environments_of_an_accounts_own_directory_are_removed() {
+    let bench = Bench::new();
+    let (root, other) = (bench.path("root"), bench.path("other"));
+    let account = root.join("1000");
+    lay(&other, "y");
+    for name in ["a", "b", "w"] {
+        lay(&account, name);
+    }
+    // Directories below, which the number of an account stands for in the root alone.
+    lay(&account.join("9"), "x");
+    symlink(&other, account.join("8")).unwrap();
+    // Links in place of a directory, of a lock, and of an account's directory.
+    symlink(&other, account.join("v")).unwrap();
+    fs::write(account.join("v.lock"), WHOLE).unwrap();
+    fs::remove_file(account.join("w.lock")).unwrap();
+    symlink(other.join("y.lock"), account.join("w.lock")).unwrap();
+    symlink(&other, root.join("2000")).unwrap();
+    fs::write(root.join("3000"), "").unwrap();
+    // Locks of the directory itself and of the one above.
+    for lock in [".lock", "..lock", "...lock"] {
+        fs::write(account.join(lock), WHOLE).unwrap();
+    }
+    let later = SystemTime::now() + Duration::from_secs(60);
+    remove_unused_since(&root, later).unwrap();
+    let kept = [
+        "...lock", "..lock", ".lock", "8", "9", "v", "v.lock", "w", "w.lock",
+    ];
+    assert_eq!(names(&account), kept);
+    assert_eq!(fs::read(account.join("v.lock")).unwrap(), WHOLE);
+    assert_eq!(names(&root), ["1000", "2000", "3000"]);
+    for (directory, name) in [(account.join("9"), "x"), (other, "y")] {
+        let lock = format!("{name}.lock");
+        assert_eq!(names(&directory), [name, lock.as_str()]);
+        assert_eq!(names(&directory.join(name)), ["file"]);
+    }
+}
+
+#[test]
+fn a_directory_that_is_swapped_for_a_link_meanwhile_leads_nowhere_else() {
+    let bench = Bench::new();
+    let (account, other) = (bench.path("1000"), bench.path("other"));
+    lay(&account, "x");
+    lay(&other, "x");
+    let opened = OwnedFd::from(File::open(&account).unwrap());
+    fs::rename(&account, bench.path("away")).unwrap();
+    symlink(&other, &account).unwrap();
+    let later = SystemTime::now() + Duration::from_secs(60);
+    remove_unused_in(&opened, later).unwrap();
+    assert!(names(&bench.path("away")).is_empty());
+    assert_eq!(names(&other), ["x", "x.lock"]);
+    assert_eq!(names(&other.join("x")), ["file"]);
 }
 
 #[test]
