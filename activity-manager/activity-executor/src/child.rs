@@ -42,6 +42,8 @@ pub(crate) struct Orders {
     pub(crate) directory: *const c_char,
     /// The file for standard input, opened as the account; null if it is `streams[0]`.
     pub(crate) stdin: *const c_char,
+    /// A directory that has to be there, as the account sees it; null where none has to.
+    pub(crate) needs: *const c_char,
     pub(crate) streams: [c_int; 3],
     /// Open `cgroup.procs` files, and their number.
     pub(crate) joins: [c_int; JOINS_MAX],
@@ -92,6 +94,8 @@ pub(crate) enum Step {
     Account,
     /// Opening standard input.
     Stdin,
+    /// Finding the directory that the command needs.
+    Environment,
     /// No program was found, or none is executable.
     Find,
     Execute,
@@ -108,6 +112,7 @@ impl Step {
             Step::ChangeDirectory,
             Step::Account,
             Step::Stdin,
+            Step::Environment,
             Step::Find,
             Step::Execute,
         ];
@@ -194,6 +199,11 @@ unsafe fn begin(orders: &Orders) -> (Step, Errno) {
         {
             return (Step::Stdin, errno);
         }
+        if !orders.needs.is_null()
+            && let Err(errno) = find_directory(orders.needs)
+        {
+            return (Step::Environment, errno);
+        }
         // Last: standard input is opened while the executor's own files are open here.
         for (resource, limit) in orders.limits.iter().take(orders.n_limits) {
             let limit = ptr::from_ref(limit) as usize;
@@ -271,6 +281,14 @@ unsafe fn open_stdin(path: *const c_char) -> Result<(), Errno> {
         call(libc::SYS_fcntl, [file, libc::F_SETFL as usize, 0, 0, 0])?;
         call(libc::SYS_dup3, [file, 0, 0, 0, 0]).map(drop)
     }
+}
+
+/// Finds a directory. It stays open until the program is executed.
+unsafe fn find_directory(path: *const c_char) -> Result<(), Errno> {
+    let flags = (libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as usize;
+    let here = libc::AT_FDCWD as usize;
+    // SAFETY: the path ends with NUL.
+    unsafe { call(libc::SYS_openat, [here, path as usize, flags, 0, 0]).map(drop) }
 }
 
 /// The executor blocks all signals, and has no handlers that could run here.

@@ -48,6 +48,9 @@ const EVENTS: usize = 256;
 /// Bytes read from a pipe at once: as much as one holds by default.
 const SCRATCH_BYTES: usize = 64 * 1024;
 
+/// The longest wait. One whose milliseconds do not fit an `int` needs a call that kernels before 5.11 do not have.
+const WAIT_MILLIS_MAX: u64 = 60 * 60 * 1_000;
+
 /// Interval of looking for the end of processes that wait in the kernel.
 const STUCK_EVERY: Span = Span::from_secs(1);
 
@@ -260,12 +263,7 @@ impl Executor {
         let others = [self.linger_until, self.tell_at(), stuck, kept];
         let next = running.chain(others.into_iter().flatten());
         let micros = next.min()?.since(now).0;
-        // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.
-        let millis = micros.div_ceil(1_000);
-        Some(Timespec {
-            tv_sec: (millis / 1_000).try_into().unwrap_or(i64::MAX),
-            tv_nsec: (millis % 1_000 * 1_000_000) as i64,
-        })
+        Some(epoll_timeout(micros))
     }
 
     fn tick(&mut self, now: Mono) {
@@ -359,4 +357,38 @@ pub(crate) enum RunError {
         #[source]
         source: OutcomesError,
     },
+}
+
+/// A time to wait, in whole milliseconds.
+fn epoll_timeout(micros: u64) -> Timespec {
+    // epoll counts milliseconds: rounding down would poll repeatedly for the last part of one.
+    let millis = micros.div_ceil(1_000).min(WAIT_MILLIS_MAX);
+    Timespec {
+        tv_sec: (millis / 1_000).cast_signed(),
+        tv_nsec: (millis % 1_000 * 1_000_000) as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_rounded_up_and_fits_an_int_of_milliseconds() {
+        let (second, day) = (1_000_000, 86_400_000_000);
+        let parts = |micros| {
+            let wait = epoll_timeout(micros);
+            (wait.tv_sec, wait.tv_nsec)
+        };
+        assert_eq!(parts(0), (0, 0));
+        assert_eq!(parts(1), (0, 1_000_000));
+        assert_eq!(parts(2 * second + 1_500), (2, 2_000_000));
+        for micros in [60 * day, u64::MAX] {
+            let (seconds, _) = parts(micros);
+            assert!(
+                0 < seconds && seconds * 1_000 <= i64::from(i32::MAX),
+                "{seconds}"
+            );
+        }
+    }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Image {
     /// The path of standard input, opened as the account; relative to the directory. None if it is
     /// passed as an open file.
     pub(crate) stdin: Option<CString>,
+    /// A directory without which the command is not executed.
+    pub(crate) needs: Option<CString>,
 }
 
 /// The settings of a start.
@@ -272,6 +274,7 @@ impl Default for Room {
                 envp: ptr::null(),
                 directory: ptr::null(),
                 stdin: ptr::null(),
+                needs: ptr::null(),
                 streams: [-1; 3],
                 joins: [-1; JOINS_MAX],
                 n_joins: 0,
@@ -313,6 +316,10 @@ impl Room {
         orders.directory = image.directory.as_ptr();
         orders.stdin = image
             .stdin
+            .as_ref()
+            .map_or(ptr::null(), |path| path.as_ptr());
+        orders.needs = image
+            .needs
             .as_ref()
             .map_or(ptr::null(), |path| path.as_ptr());
         orders.streams = [launch.stdin, launch.stdout, launch.stderr].map(|fd| fd.as_raw_fd());

@@ -93,12 +93,6 @@ pub(crate) fn prepare(
     if let Some(account) = account {
         ground::give(directory, account).map_err(not_given)?;
     }
-    if let Some(needed) = &start.needs
-        && !Path::new(needed).is_dir()
-    {
-        let message = format!("its environment is not on this machine: no directory {needed}");
-        return Err(failure(Errno::NOENT, message));
-    }
     let command = match (&start.made, &start.container) {
         (None, None) => Cow::Borrowed(start.program.as_slice()),
         (Some(made), _) => Cow::Owned(through_environment(start, made, whose, own)?),
@@ -145,6 +139,8 @@ pub(crate) fn prepare(
         Stdin::Path(path) => Some(c_string(path.as_str(), "path of standard input")?),
         Stdin::Empty | Stdin::Bytes(_) => None,
     };
+    let needs = start.needs.as_deref();
+    let needs = needs.map(|path| c_string(path, "path of the environment"));
     Ok(Prepared {
         image: Image {
             programs,
@@ -152,6 +148,7 @@ pub(crate) fn prepare(
             environment,
             directory: c_string(start.directory.as_str(), "directory")?,
             stdin: path,
+            needs: needs.transpose()?,
         },
         stdin: open_stdin(&start.stdin)?,
     })
@@ -289,6 +286,16 @@ pub(crate) fn explain(image: &Image, error: &Failure) -> NotStarted {
                     "could not open standard input {path}: the account of commands may not read it"
                 ),
                 _ => format!("could not open standard input {path}: {cause}"),
+            }
+        }
+        Step::Environment => {
+            let needed = image.needs.as_deref().unwrap_or_default();
+            let needed = needed.to_string_lossy();
+            match error.errno {
+                libc::ENOENT | libc::ENOTDIR => {
+                    format!("its environment is not on this machine: no directory {needed}")
+                }
+                _ => format!("its environment is not to be used: {needed}: {cause}"),
             }
         }
         Step::Find => match error.errno {
