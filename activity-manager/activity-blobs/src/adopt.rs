@@ -21,10 +21,13 @@ const DRAFT_MODE: u32 = 0o400;
 
 impl Inner {
     /// Makes a blob of the file itself. Returns none where its content must be copied: the file has
-    /// another name that stays, or is not the store's own, or lies on another file system.
+    /// another name that stays, or is not the store's own, or lies on another file system. So must that of
+    /// a program: its mode says that it is one, and it may be collected once more, by a link or after a
+    /// restart.
     pub(crate) fn adopt(&self, file: &File, stat: &Stat) -> io::Result<Option<(Hash, u64)>> {
         let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
-        if !is_own || stat.st_nlink != 1 {
+        let is_program = stat.st_mode & 0o111 != 0;
+        if !is_own || is_program || stat.st_nlink != 1 {
             return Ok(None);
         }
         let Some(draft) = self.draft_of(file)? else {

@@ -2,7 +2,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 
-use model::{Artifact, Produced};
+use model::{Artifact, ArtifactKind, Produced};
 
 use crate::{ALWAYS_VERIFIED_BYTES_MAX, PlaceError, Placement, SMALL_BYTES_MAX, Store, Verified};
 
@@ -73,6 +73,37 @@ fn a_large_output_is_not_written_again() {
     let store = Store::open(&reopened).unwrap();
     assert_eq!(store.verify(artifact.hash).unwrap(), Verified::Sound);
     drop(dir);
+}
+
+#[test]
+fn a_program_stays_one_however_often_it_is_collected() {
+    let scene = Scene::new(&vec![7; LARGE_BYTES]);
+    fs::set_permissions(scene.left(), fs::Permissions::from_mode(0o755)).unwrap();
+    // A link to it, which comes first in the listing.
+    std::os::unix::fs::symlink("left", scene.path("work/a-link")).unwrap();
+    let all = Produced {
+        name: "all".into(),
+        path: "./".into(),
+    };
+    for _ in 0..2 {
+        let collected = scene
+            .store
+            .collect(&scene.path("work"), std::slice::from_ref(&all));
+        let listing = scene
+            .store
+            .read(collected.unwrap()[0].hash, 1 << 20)
+            .unwrap();
+        let listing = String::from_utf8(listing).unwrap();
+        let kinds: Vec<&str> = listing
+            .lines()
+            .filter_map(|line| line.split(' ').next())
+            .collect();
+        assert_eq!(kinds.len(), 2, "{listing}");
+        assert_eq!(kinds[0], kinds[1], "{listing}");
+        assert_eq!(scene.collect().kind, ArtifactKind::Program);
+    }
+    let mode = fs::metadata(scene.left()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
 }
 
 #[test]
