@@ -271,7 +271,8 @@ impl ActivityManager {
         self.attempts.insert(Attempt {
             id,
             owner: note.owner,
-            cores: note.cores.clamp(1, self.config.slots),
+            // A machine may have become one without slots meanwhile.
+            cores: note.cores.clamp(1, self.config.slots.max(1)),
             memory: note.memory.unwrap_or_default(),
             order,
             asked: now,

@@ -55,9 +55,10 @@ pub(crate) fn judge(ended: Ended, note: Option<&Note>) -> Verdict {
             {
                 Some((name, _, stream)) => fail(
                     FaultName::TooLarge,
+                    // Both rounded may be the same.
                     format!(
-                        "wrote {} to {name}; at most {} can go into a variable",
-                        Bytes(stream.bytes),
+                        "wrote {} bytes to {name}; at most {CAPTURE_BYTES_MAX} ({}) can go into a variable",
+                        stream.bytes,
                         Bytes(u64::from(CAPTURE_BYTES_MAX)),
                     ),
                 ),

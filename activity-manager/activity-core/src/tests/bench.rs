@@ -74,6 +74,11 @@ impl Bench {
         bench
     }
 
+    /// The machine has no slots from its next start on.
+    pub(super) fn lose_slots(&mut self) {
+        self.config.slots = 0;
+    }
+
     fn meet_all(&mut self, slots: u32) {
         self.all([
             Input::Up(Peer::Group),

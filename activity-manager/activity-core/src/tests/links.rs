@@ -227,6 +227,34 @@ fn a_later_epoch_finishes_what_the_executor_holds() {
 }
 
 #[test]
+fn what_ran_before_a_machine_was_left_without_slots_is_told() {
+    let mut bench = Bench::ready(2, 2);
+    bench.feed(dispatch(vec![job(id(1)), job(id(2))]));
+    let notes = [1, 2].map(|index| note(&bench.feed(staged(id(index)))));
+    bench.lose_slots();
+    bench.restart();
+    let held = |index: u32, phase| Held {
+        attempt: id(index),
+        note: notes[index as usize - 1].clone(),
+        phase,
+    };
+    let log = bench.all([
+        Input::Up(Peer::Group),
+        attach(1, 6),
+        Input::Executor(hello(1)),
+        Input::Executor(FromExecutor::Held(vec![
+            held(1, Phase::Ended(end_of(1, &notes[0]))),
+            held(2, Phase::Running(started(id(2)))),
+        ])),
+        Input::Executor(FromExecutor::HeldEnd),
+        Input::Executor(FromExecutor::Ended(vec![end_of(2, &notes[1])])),
+    ]);
+    for told in ["outcomes a1 ", "outcomes a2 "] {
+        assert!(log.contains(told), "{log}");
+    }
+}
+
+#[test]
 fn attempts_of_a_lost_executor_are_lost() {
     let mut bench = Bench::ready(1, 1);
     bench.feed(dispatch((1..=3).map(|index| job(id(index))).collect()));

@@ -422,7 +422,8 @@ fn ends_are_told_in_words() {
     };
     assert_eq!(
         verdict(Exit::Exited { code: 0 }, cut),
-        "too-large: wrote 3.0 MiB to stdout; at most 1.0 MiB can go into a variable Some(0) None"
+        "too-large: wrote 3145728 bytes to stdout; at most 1048576 (1.0 MiB) can go into a variable \
+         Some(0) None"
     );
 }
 
