@@ -1,5 +1,7 @@
 //! A blob store as the depot of transfers.
 
+mod listings;
+
 use std::fs::File;
 use std::io;
 
@@ -9,6 +11,7 @@ use shell::quic::{Arrival, Arriving, Asked, Depot, Received};
 use wire::attempt::Access;
 use wire::bulk::Refusal;
 
+use self::listings::Listings;
 use crate::access::Gate;
 use crate::uploads::{Room, Uploads};
 
@@ -18,6 +21,7 @@ pub struct StoreDepot {
     store: Store,
     keeping: Keeping,
     users: Option<Users>,
+    listings: Listings,
 }
 
 /// The permissions and uploads of users.
@@ -53,6 +57,7 @@ impl StoreDepot {
             store,
             keeping,
             users: None,
+            listings: Listings::default(),
         }
     }
 
@@ -64,13 +69,32 @@ impl StoreDepot {
         }
     }
 
-    /// Returns true if a blob is the artifact, or is listed in it.
-    fn belongs(&self, hash: Hash, artifact: Hash) -> bool {
+    /// Returns true if a user may have a blob that is here. The cheap questions come first: a listing
+    /// is read only for a user who may have it.
+    fn may_have(&self, users: &Users, asked: &Asked) -> bool {
+        let Some(of) = asked.of.filter(|_| self.store.contains(asked.hash)) else {
+            return false;
+        };
+        let access = Access {
+            user: asked.peer.to_string(),
+            process: of.process,
+            artifact: of.artifact,
+        };
+        users.gate.allows(&access) && self.belongs(asked.hash, &access)
+    }
+
+    /// Returns true if a blob is the artifact of a user, or is listed in it.
+    fn belongs(&self, hash: Hash, access: &Access) -> bool {
+        let artifact = access.artifact;
         if hash == artifact {
             return true;
         }
-        let listing = self.store.listing(artifact);
-        listing.is_ok_and(|listing| listing.files().any(|(_, file)| file.hash == hash))
+        let read = || {
+            let listing = self.store.listing(artifact).ok()?;
+            Some(listing.files().map(|(_, file)| file.hash).collect())
+        };
+        let files = self.listings.files(&access.user, artifact, read);
+        files.is_some_and(|files| files.binary_search(&hash).is_ok())
     }
 
     /// A file that a user or another machine has put here may be needed by anybody. Whoever has fetched one
@@ -112,18 +136,9 @@ impl Depot for StoreDepot {
 
     fn open_for(&self, asked: &Asked) -> io::Result<Option<(File, u64)>> {
         let is_user = asked.peer.role() == Role::User;
-        if let Some(users) = self.users.as_ref().filter(|_| is_user) {
-            let is_own = asked.of.is_some_and(|of| {
-                let access = Access {
-                    user: asked.peer.to_string(),
-                    process: of.process,
-                    artifact: of.artifact,
-                };
-                self.belongs(asked.hash, of.artifact) && users.gate.allows(&access)
-            });
-            if !is_own {
-                return Ok(None);
-            }
+        let users = self.users.as_ref().filter(|_| is_user);
+        if users.is_some_and(|users| !self.may_have(users, asked)) {
+            return Ok(None);
         }
         self.open(asked.hash)
     }
@@ -189,3 +204,6 @@ fn of_system(error: ArriveError) -> io::Error {
         error @ ArriveError::Corrupt { .. } => io::Error::other(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,9 +37,12 @@ struct Shared {
 /// A file that is being or was uploaded.
 #[derive(Clone, Copy, Debug)]
 struct Upload {
-    bytes: u64,
+    /// Bytes of those that are being uploaded, together: one file may come several times at once.
+    coming: u64,
+    n_coming: u32,
+    /// Bytes of the file that has come, if it has.
+    come: Option<u64>,
     of: Belongs,
-    has_come: bool,
     /// Number of consecutive negative answers.
     noes: u32,
 }
@@ -50,7 +53,14 @@ pub(crate) struct Room {
     uploads: Uploads,
     user: String,
     hash: Hash,
+    bytes: u64,
     has_come: bool,
+}
+
+impl Upload {
+    fn bytes(&self) -> u64 {
+        self.coming.saturating_add(self.come.unwrap_or_default())
+    }
 }
 
 impl Uploads {
@@ -71,26 +81,34 @@ impl Uploads {
         of: Belongs,
     ) -> Result<Room, Refusal> {
         let mut by_user = self.lock();
-        let given = by_user.entry(user.to_owned()).or_default();
-        let others = given.iter().filter(|(other, _)| **other != hash);
-        let taken: u64 = others.fold(0, |sum, (_, one)| sum.saturating_add(one.bytes));
+        let given = by_user.get(user);
+        let taken = given.into_iter().flatten();
+        let taken = taken.fold(0_u64, |sum, (_, one)| sum.saturating_add(one.bytes()));
+        // One that has come and comes again takes no more room than it has.
+        let own = given.and_then(|given| given.get(&hash)?.come);
+        let taken = taken - own.unwrap_or_default();
         if taken.saturating_add(bytes) > self.0.each_max.0 {
             return Err(Refusal::Unclaimed {
                 bytes_max: self.0.each_max.0,
                 minutes: MINUTES,
             });
         }
-        let upload = Upload {
-            bytes,
+        let given = by_user.entry(user.to_owned()).or_default();
+        let upload = given.entry(hash).or_insert(Upload {
+            coming: 0,
+            n_coming: 0,
+            come: None,
             of,
-            has_come: false,
             noes: 0,
-        };
-        given.insert(hash, upload);
+        });
+        upload.coming = upload.coming.saturating_add(bytes);
+        upload.n_coming += 1;
+        (upload.of, upload.noes) = (of, 0);
         Ok(Room {
             uploads: self.clone(),
             user: user.to_owned(),
             hash,
+            bytes,
             has_come: false,
         })
     }
@@ -108,7 +126,7 @@ impl Uploads {
         let all: Vec<(String, Hash, Belongs)> = {
             let by_user = self.lock();
             let all = by_user.iter().flat_map(|(user, given)| {
-                let come = given.iter().filter(|(_, upload)| upload.has_come);
+                let come = given.iter().filter(|(_, upload)| upload.come.is_some());
                 come.map(|(hash, upload)| (user.clone(), *hash, upload.of))
             });
             all.collect()
@@ -132,7 +150,11 @@ impl Uploads {
                 }
             };
             if is_over {
-                given.remove(&hash);
+                match given.get_mut(&hash) {
+                    // It comes again meanwhile.
+                    Some(upload) if upload.n_coming > 0 => upload.come = None,
+                    Some(_) | None => drop(given.remove(&hash)),
+                }
                 if given.is_empty() {
                     by_user.remove(&user);
                 }
@@ -174,25 +196,27 @@ impl Room {
     /// The file is complete.
     pub(crate) fn has_come(mut self) {
         self.has_come = true;
-        let mut by_user = self.uploads.lock();
-        let given = by_user.get_mut(&self.user);
-        if let Some(upload) = given.and_then(|given| given.get_mut(&self.hash)) {
-            upload.has_come = true;
-        }
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if self.has_come {
-            return;
-        }
         let mut by_user = self.uploads.lock();
-        if let Some(given) = by_user.get_mut(&self.user) {
-            given.remove(&self.hash);
-            if given.is_empty() {
-                by_user.remove(&self.user);
+        let Some(given) = by_user.get_mut(&self.user) else {
+            return;
+        };
+        if let Some(upload) = given.get_mut(&self.hash) {
+            upload.coming = upload.coming.saturating_sub(self.bytes);
+            upload.n_coming = upload.n_coming.saturating_sub(1);
+            if self.has_come {
+                upload.come = Some(self.bytes);
             }
+            if upload.n_coming == 0 && upload.come.is_none() {
+                given.remove(&self.hash);
+            }
+        }
+        if given.is_empty() {
+            by_user.remove(&self.user);
         }
     }
 }

@@ -387,7 +387,7 @@ fn discard(
 pub(crate) enum Unlaid {
     /// The blobs of these inputs, by index, are damaged or gone. The directory is empty again.
     Lacking(Vec<u32>),
-    /// Another error, which other copies would not change.
+    /// Another error, which other copies would not change. The directory is empty again, as far as that can be.
     Trouble(Trouble),
 }
 
@@ -408,7 +408,13 @@ pub(crate) fn lay(
                 tracing::warn!(%hash, path, "an input is damaged or gone");
                 lacking.push(input);
             }
-            Err(error) => return Err(Unlaid::Trouble(unstaged(&error))),
+            Err(error) => {
+                // What was laid may be what fills the disk, and nobody looks for it any more.
+                if let Err(error) = empty(Path::new(directory)) {
+                    tracing::warn!(%error, directory, "inputs that are of no use could not be removed");
+                }
+                return Err(Unlaid::Trouble(unstaged(&error)));
+            }
         }
     }
     if lacking.is_empty() {

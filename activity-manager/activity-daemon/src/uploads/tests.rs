@@ -34,6 +34,23 @@ fn a_user_has_room_for_so_much_and_others_have_theirs() {
 }
 
 #[test]
+fn a_file_that_comes_several_times_at_once_takes_its_room_each_time() {
+    let uploads = Uploads::new(Bytes(100));
+    let first = uploads.admit(ANA, Hash([1; 32]), 60, of(1)).unwrap();
+    uploads.admit(ANA, Hash([1; 32]), 60, of(1)).unwrap_err();
+    let second = uploads.admit(ANA, Hash([1; 32]), 40, of(1)).unwrap();
+    // The end of one releases no room of the other.
+    drop(second);
+    uploads.admit(ANA, Hash([2; 32]), 41, of(1)).unwrap_err();
+    first.has_come();
+    uploads.admit(ANA, Hash([2; 32]), 41, of(1)).unwrap_err();
+    // What is there may come again.
+    drop(uploads.admit(ANA, Hash([1; 32]), 60, of(1)).unwrap());
+    uploads.admit(ANA, Hash([2; 32]), 41, of(1)).unwrap_err();
+    uploads.admit(ANA, Hash([2; 32]), 40, of(1)).unwrap();
+}
+
+#[test]
 fn unused_uploads_are_removed_and_used_ones_are_not_counted() {
     let dir = TempDir::new().unwrap();
     let store = Store::open(&dir.path().join("blobs")).unwrap();

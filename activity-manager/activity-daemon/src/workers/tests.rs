@@ -70,6 +70,36 @@ fn output(path: &str) -> Vec<Produced> {
 }
 
 #[test]
+fn inputs_that_cannot_all_be_laid_leave_nothing_behind() {
+    let mut bench = Bench::new();
+    let (first, second) = (bench.directory(1), bench.directory(2));
+    std::fs::write(format!("{first}/a"), "hello").unwrap();
+    let job = Job::Collect {
+        attempt: attempt(1),
+        directory: first,
+        outputs: output("a"),
+        user: None,
+    };
+    bench.workers.give(&mut vec![job]);
+    let artifact = bench.collected().1.unwrap()[0];
+    // The second one finds its place taken.
+    let inputs = vec![("in/b".to_owned(), artifact), ("in/b".to_owned(), artifact)];
+    bench.workers.give(&mut vec![Job::Lay {
+        attempt: attempt(2),
+        workplace: Workplace {
+            directory: second.clone(),
+        },
+        inputs,
+        sources: Vec::new(),
+    }]);
+    let Input::Staged { result, .. } = bench.next() else {
+        panic!("it is not told");
+    };
+    assert!(result.is_err());
+    assert_eq!(std::fs::read_dir(second).unwrap().count(), 0);
+}
+
+#[test]
 fn an_attempt_reads_outputs_of_another() {
     let mut bench = Bench::new();
     let (first, second) = (bench.directory(1), bench.directory(2));

@@ -8,6 +8,7 @@
 mod ask;
 mod give;
 mod pace;
+mod parked;
 mod probe;
 mod stream;
 
@@ -32,6 +33,7 @@ use tokio::time::timeout;
 use wire::bulk::{Belongs, PROTOCOL, Refusal};
 use wire::hello;
 
+use super::admission::Admission;
 use super::calls::FAREWELL;
 use super::endpoint::duration;
 use super::epoch::ResetKey;
@@ -41,8 +43,8 @@ use super::socket;
 use super::trust::Trust;
 use crate::identity::{Credentials, Serial};
 use crate::limits::{
-    BULK_CONNECTIONS_MAX, BULK_SILENCE_MAX, BULK_STREAM_WINDOW_BYTES, BULK_STREAMS_MAX,
-    BULK_WINDOW_BYTES,
+    BULK_SILENCE_MAX, BULK_STREAM_WINDOW_BYTES, BULK_STREAMS_MAX, BULK_WINDOW_BYTES,
+    INCOMING_BYTES_ALL_MAX, INCOMING_BYTES_MAX, INCOMING_MAX,
 };
 use pace::Bucket;
 
@@ -74,7 +76,7 @@ pub trait Depot: Send + Sync + 'static {
 }
 
 /// A blob that a peer fetches or uploads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The peer.
     pub peer: Identity,
@@ -222,8 +224,10 @@ struct Shared {
     rate: Option<u64>,
     blob_bytes_max: u64,
     present: Mutex<Present>,
+    /// Peers in their handshakes. Only members have a place in `served_peers`.
+    admission: Admission,
     served_peers: Mutex<ServedPeers>,
-    parked: Mutex<give::Parked>,
+    parked: Mutex<parked::Parked>,
     dialled: Mutex<ask::Dialled>,
     n_served: AtomicU64,
     served_bytes: AtomicU64,
@@ -285,6 +289,7 @@ impl Bulk {
                 endpoint: endpoint.clone(),
                 client: client_config(&trust),
             }),
+            admission: Admission::new(),
             served_peers: Mutex::default(),
             parked: Mutex::default(),
             dialled: Mutex::default(),
@@ -298,6 +303,9 @@ impl Bulk {
         });
         let handle = runtime.handle().clone();
         handle.spawn(give::accept(endpoint.clone(), Arc::clone(&shared)));
+        if shared.depot.is_some() {
+            handle.spawn(parked::discard_old(Arc::clone(&shared)));
+        }
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("bulk".to_owned())
@@ -518,7 +526,10 @@ fn server_config(trust: &Trust) -> ServerConfig {
     let mut transport = transport();
     transport.max_concurrent_bidi_streams(VarInt::from_u32(BULK_STREAMS_MAX));
     config.transport_config(Arc::new(transport));
-    config.max_incoming(BULK_CONNECTIONS_MAX);
+    config
+        .max_incoming(INCOMING_MAX)
+        .incoming_buffer_size(INCOMING_BYTES_MAX)
+        .incoming_buffer_size_total(INCOMING_BYTES_ALL_MAX);
     config
 }
 

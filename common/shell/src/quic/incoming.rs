@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use wire::hello::Refusal;
 
-use super::admission::{Admitted, Source};
+use super::admission::{Admission, Admitted, Source};
 use super::endpoint::duration;
 use super::error::LinkError;
 use super::greeting::{self, Greeted};
@@ -22,19 +22,42 @@ use crate::limits::{LINK_GREETING_MAX, LINK_WINDOW_BYTES};
 /// Accepts peers that dial.
 pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>, on_event: Arc<OnEvent>) {
     while let Some(incoming) = endpoint.accept().await {
-        let address = incoming.remote_address().ip();
-        if incoming.may_retry()
-            && !incoming.remote_address_validated()
-            && shared.admission.wants_proof(address)
-        {
-            // Cannot fail where a retry is permitted.
-            let _ = incoming.retry();
+        let Some((incoming, place)) = admit(incoming, &shared.admission) else {
             continue;
-        }
-        let place = shared.admission.handshake(address);
+        };
         let (shared, on_event) = (Arc::clone(&shared), Arc::clone(&on_event));
         Handle::current().spawn(async move { arrive(incoming, place, &shared, &*on_event).await });
     }
+}
+
+/// A place for the handshake of an incoming connection; none if its address must first prove that
+/// packets reach it.
+pub(super) fn admit(
+    incoming: Incoming,
+    admission: &Admission,
+) -> Option<(Incoming, Admitted<Source>)> {
+    let address = incoming.remote_address().ip();
+    if incoming.may_retry()
+        && !incoming.remote_address_validated()
+        && admission.wants_proof(address)
+    {
+        // Cannot fail where a retry is permitted.
+        let _ = incoming.retry();
+        return None;
+    }
+    let place = admission.handshake(address);
+    Some((incoming, place))
+}
+
+/// The connection after its handshake, which ends early if another one takes its place.
+pub(super) async fn connected(
+    incoming: Incoming,
+    place: &Admitted<Source>,
+) -> Result<Connection, LinkError> {
+    // A handshake is otherwise bounded only by silence, and a slow trickle would keep it alive.
+    let handshake = async { Ok(incoming.accept()?.await?) };
+    let handshake = timeout(duration(LINK_GREETING_MAX), place.hold(handshake)).await;
+    handshake.unwrap_or(Err(LinkError::Refused(Refusal::Late)))
 }
 
 /// Handles one incoming connection.
@@ -49,11 +72,7 @@ async fn arrive(
         shared.n_failed.fetch_add(1, Ordering::Relaxed);
         on_event(Event::TurnedAway { address, error });
     };
-    // A handshake is otherwise bounded only by silence, and a slow trickle would keep it alive.
-    let handshake = async { Ok(incoming.accept()?.await?) };
-    let handshake = timeout(duration(LINK_GREETING_MAX), place.hold(handshake));
-    let handshake = handshake.await;
-    let connection = match handshake.unwrap_or(Err(LinkError::Refused(Refusal::Late))) {
+    let connection = match connected(incoming, &place).await {
         Ok(connection) => connection,
         Err(error) => return failed(error),
     };

@@ -1,6 +1,5 @@
 //! The server of transfers: reads blobs from the depot and receives others into it.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -10,15 +9,17 @@ use std::sync::{Arc, Mutex};
 use model::{Hash, Identity, Role};
 use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use wire::bulk::{Answer, Belongs, Refusal, Request};
 use wire::hello;
 
+use super::super::admission::{self, Admitted};
 use super::super::endpoint::duration;
 use super::super::greeting::{Wanted, known, refuse};
+use super::super::incoming::{admit, connected};
 use super::pace::Bucket;
+use super::parked::{Part, discard, park};
 use super::probe;
 use super::stream::{Broken, hear, read, say, write};
 use super::{
@@ -26,28 +27,9 @@ use super::{
 };
 use crate::clock;
 use crate::limits::{
-    BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_CONNECTIONS_OF_USER_MAX, BULK_PARKED_MAX,
-    BULK_PIECE_BYTES, BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX, LINK_GREETING_MAX,
+    BULK_CONNECTIONS_EACH_MAX, BULK_CONNECTIONS_MAX, BULK_CONNECTIONS_OF_USER_MAX,
+    BULK_PIECE_BYTES, BULK_SIGN_OF_LIFE, BULK_SILENCE_MAX,
 };
-
-/// Partly received blobs of interrupted uploads, by peer. The oldest one is dropped first.
-#[derive(Default)]
-pub(super) struct Parked(VecDeque<(Identity, Hash, Box<dyn Arriving>)>);
-
-impl Parked {
-    fn put(&mut self, from: &Identity, hash: Hash, arriving: Box<dyn Arriving>) {
-        if self.0.len() >= BULK_PARKED_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back((from.clone(), hash, arriving));
-    }
-
-    fn take(&mut self, from: &Identity, hash: Hash) -> Option<Box<dyn Arriving>> {
-        let is_it = |(peer, other, _): &(Identity, Hash, _)| peer == from && *other == hash;
-        let at = self.0.iter().position(is_it)?;
-        self.0.remove(at).map(|(.., arriving)| arriving)
-    }
-}
 
 /// A peer that has dialled and may transfer.
 pub(super) struct ServedPeer {
@@ -80,31 +62,35 @@ impl Drop for ServedPeer {
 
 /// Accepts peers that dial.
 pub(super) async fn accept(endpoint: Endpoint, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(BULK_CONNECTIONS_MAX));
     while let Some(incoming) = endpoint.accept().await {
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            incoming.refuse();
-            continue;
-        };
-        Handle::current().spawn(arrive(incoming, place, Arc::clone(&shared)));
+        if let Some((incoming, place)) = admit(incoming, &shared.admission) {
+            Handle::current().spawn(arrive(incoming, place, Arc::clone(&shared)));
+        }
     }
 }
 
-async fn arrive(incoming: Incoming, _place: OwnedSemaphorePermit, shared: Arc<Shared>) {
-    let Ok(connecting) = incoming.accept() else {
-        return;
-    };
-    let Ok(Ok(connection)) = timeout(duration(LINK_GREETING_MAX), connecting).await else {
-        return;
+async fn arrive(incoming: Incoming, place: Admitted<admission::Source>, shared: Arc<Shared>) {
+    let address = incoming.remote_address();
+    let connection = match connected(incoming, &place).await {
+        Ok(connection) => connection,
+        Err(error) => {
+            // Strangers can cause this as often as they like.
+            tracing::debug!(%address, %error, "a peer did not connect for files");
+            return;
+        }
     };
     let wanted = Wanted::Roles(&MAY_GET, &shared.me);
     let certificate = match known(&connection, &wanted) {
         Ok(certificate) => certificate,
         Err(error) => {
-            tracing::warn!(address = %connection.remote_address(), %error, "no files for a peer");
+            tracing::warn!(%address, %error, "no files for a peer");
             return;
         }
     };
+    // The address is remembered as a member's. Nothing is left to greet, so the place is not kept.
+    let identity = certificate.identity.to_string();
+    drop(shared.admission.member(identity, address.ip()));
+    drop(place);
     let entry = PeerEntry {
         identity: certificate.identity,
         serial: certificate.serial,
@@ -121,6 +107,7 @@ async fn arrive(incoming: Incoming, _place: OwnedSemaphorePermit, shared: Arc<Sh
     }
 }
 
+/// Takes a place for the transfers of a member; none if all are taken, or its own ones.
 fn enter(shared: &Arc<Shared>, entry: PeerEntry) -> Option<ServedPeer> {
     let mut served_peers = lock(&shared.served_peers);
     let of_peer = served_peers.by_number.values();
@@ -133,7 +120,8 @@ fn enter(shared: &Arc<Shared>, entry: PeerEntry) -> Option<ServedPeer> {
     } else {
         BULK_CONNECTIONS_OF_USER_MAX
     };
-    if n_of_peer >= n_max {
+    let is_full = served_peers.by_number.len() >= BULK_CONNECTIONS_MAX;
+    if is_full || n_of_peer >= n_max {
         return None;
     }
     let number = served_peers.n_entered;
@@ -278,13 +266,7 @@ async fn take(
     if bytes > bytes_max {
         return Err(Stopped::Refused(Refusal::TooLarge { bytes_max }));
     }
-    let hash = asked.hash;
-    let parked = lock(&shared.parked).take(&served.identity, hash);
-    let received = match parked.filter(|arriving| arriving.bytes() <= bytes) {
-        Some(arriving) => Received::Coming(arriving),
-        None => blocking(move || depot.receive_from(&asked, bytes)).await?,
-    };
-    let arriving = match received {
+    let arriving = match begin(shared, depot, &asked, bytes).await? {
         Received::Coming(arriving) => arriving,
         Received::Here => return Ok(say(send, &Answer::Stored).await?),
         Received::Refused(refusal) => return Err(Stopped::Refused(refusal)),
@@ -300,7 +282,13 @@ async fn take(
     match filled {
         Ok(()) => {}
         Err(Stopped::Broken(broken)) => {
-            lock(&shared.parked).put(&served.identity, hash, arriving);
+            let part = Part {
+                asked,
+                bytes,
+                since: clock::mono(),
+                arriving,
+            };
+            park(shared, part).await;
             return Err(broken.into());
         }
         Err(refused @ Stopped::Refused(_)) => return Err(refused),
@@ -317,6 +305,25 @@ async fn take(
         Arrival::Sound => Ok(say(send, &Answer::Stored).await?),
         Arrival::Corrupt => Err(Stopped::Refused(Refusal::Corrupt)),
     }
+}
+
+/// Continues an interrupted upload, or asks the depot whether it takes another one.
+async fn begin(
+    shared: &Shared,
+    depot: Arc<dyn Depot>,
+    asked: &Asked,
+    bytes: u64,
+) -> io::Result<Received> {
+    let continued = lock(&shared.parked).take(asked, bytes);
+    if let Some(arriving) = continued {
+        return Ok(Received::Coming(arriving));
+    }
+    // The depot admitted another size or for another process, so the part is worth nothing. What it
+    // has of its peer's quota is free again before the depot is asked.
+    let replaced = lock(&shared.parked).take_replaced(asked);
+    discard(replaced).await;
+    let asked = asked.clone();
+    blocking(move || depot.receive_from(&asked, bytes)).await
 }
 
 /// Writes the arriving bytes until the blob is complete. The slot is empty afterwards only if the

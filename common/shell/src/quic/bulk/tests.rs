@@ -1,3 +1,6 @@
+mod crowd;
+mod interrupted;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::UdpSocket;
