@@ -35,6 +35,10 @@ impl GroupManager {
         let mut held = Vec::new();
         for process in listed {
             self.adopt(cx, from, process);
+            // It was over for a manager that is restored, and lives.
+            if self.refused.get(&process) == Some(&u32::MAX) {
+                self.refused.remove(&process);
+            }
             held.extend(self.held(state(cx), from, process));
         }
         let holdings = FromGroup::Holdings {

@@ -90,6 +90,11 @@ impl GroupManager {
             Met::Present => true,
             Met::Later => {
                 let state = state(cx);
+                // Of a restored one, which has the numbers of its claims from its backup.
+                self.refused.retain(|&process, _| {
+                    let holding = state.holding(process);
+                    holding.is_none_or(|holding| holding.manager != Some(from))
+                });
                 self.granted.retain(|&process| {
                     let holding = state.holding(process);
                     holding.is_some_and(|holding| holding.manager != Some(from))

@@ -158,6 +158,16 @@ impl GroupManager {
         waiter: &Waiter,
         kept: &mut BTreeMap<MachineNumber, u32>,
     ) -> bool {
+        // Without a machine for one of its needs it uses none.
+        let is_there = |need: &Need| {
+            let mut machines = self.machines.iter();
+            machines.any(|(number, machine)| {
+                suffices(&machine.facts, need) && self.is_offered(state, number)
+            })
+        };
+        if !waiter.needs.iter().all(is_there) {
+            return false;
+        }
         let holding = state.holding(waiter.process);
         let grants = || holding.iter().flat_map(|holding| &holding.grants);
         let held = |number: MachineNumber| -> u32 {

@@ -79,6 +79,30 @@ fn a_late_claim_of_an_earlier_epoch_takes_nothing() {
 }
 
 #[test]
+fn claims_of_a_restored_manager_are_answered_though_later_ones_of_it_were_refused() {
+    let mut bench = Bench::ready();
+    // 1 holds slots under number 1, and claims for more were refused. 2 is over.
+    bench.all([
+        claim(1, 1, &[(0, 1)]),
+        claim(1, 2, &[(9, 1)]),
+        claim(1, 3, &[(9, 1)]),
+        claim(2, 1, &[(9, 1)]),
+        release(2),
+    ]);
+    // Its backup knows nothing of that.
+    bench.all([attach(2), confirm(2, 1, &[1, 2])]);
+    assert_eq!(
+        bench.all([in_epoch(2, claim(1, 2, &[(1, 1)]))]),
+        "am2: grants p1:1\npm0: granted p1 #2 r0:1 r1:1\n"
+    );
+    assert_eq!(
+        bench.all([in_epoch(2, claim(2, 1, &[(0, 1)]))]),
+        "am1: grants p1:1 p2:1\npm0: granted p2 #1 r0:1\n"
+    );
+    bench.check_replay();
+}
+
+#[test]
 fn nobody_claims_or_gives_back_for_processes_of_another_manager() {
     let mut bench = Bench::ready();
     bench.all([claim(1, 1, &[(0, 1)])]);

@@ -255,3 +255,15 @@ fn what_is_kept_is_for_the_owner_who_has_used_least_for_its_share() {
     assert_eq!(log, "pm0: granted p9 #1 r1:1\n");
     bench.check_replay();
 }
+
+#[test]
+fn nothing_is_kept_for_a_process_that_no_machine_fits() {
+    let mut bench = full(Policy::default());
+    let nowhere = Need {
+        labels: [("gpu".to_owned(), "yes".to_owned())].into(),
+        ..need(1)
+    };
+    bench.feed(waits(50, 1, &[need(1), nowhere]));
+    bench.feed(release(5));
+    assert_eq!(offered(&mut bench, 10), [[0, 1], [0, 1]]);
+}
