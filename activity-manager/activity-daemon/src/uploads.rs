@@ -153,7 +153,9 @@ impl Uploads {
                 match given.get_mut(&hash) {
                     // It comes again meanwhile.
                     Some(upload) if upload.n_coming > 0 => upload.come = None,
-                    Some(_) | None => drop(given.remove(&hash)),
+                    Some(_) | None => {
+                        given.remove(&hash);
+                    }
                 }
                 if given.is_empty() {
                     by_user.remove(&user);
