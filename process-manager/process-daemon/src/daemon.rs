@@ -98,6 +98,13 @@ pub struct Handle {
     board: Arc<Board>,
 }
 
+/// The time for which a process waits for a machine that fits before it faults. After a start of their group
+/// manager, machines register one after another, and one that restarts is away for some seconds. Machines of one
+/// program are there from the beginning.
+fn patience(lease: Option<Span>) -> Span {
+    lease.map_or(Span::ZERO, |_| Span::from_secs(10))
+}
+
 /// Starts a process manager: opens its journal, lets the core resume, and then accepts clients.
 pub fn start(config: Config) -> Result<Handle, StartError> {
     let journal = journal_directory(&config.directory);
@@ -105,6 +112,7 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let core = ProcessManager::new(process_core::Config {
         scheduler: config.scheduler,
         link: config.link,
+        patience: patience(config.lease),
         lease: config.lease,
         keeper: config.keeper,
         keep: config.keep,

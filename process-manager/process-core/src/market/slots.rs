@@ -101,7 +101,8 @@ impl Slots {
     ) -> bool {
         let mut left: BTreeMap<ResourceId, u32> = BTreeMap::new();
         for want in &used {
-            *left.entry(want.resource).or_default() += want.slots;
+            let left = left.entry(want.resource).or_default();
+            *left = left.saturating_add(want.slots);
         }
         let before = self.used_by.insert(id, used).unwrap_or_default();
         let mut may_claim = false;

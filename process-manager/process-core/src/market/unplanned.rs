@@ -121,13 +121,13 @@ impl Market {
             return;
         };
         let wants_absent = self.is_absent(step, known, refusal);
-        // Within a limit a plan may have no machine that fits, though there is one.
+        // Where others hold slots, or within a limit, a plan may have no machine that fits, though there is one.
         let fits_nowhere = self.fits_nowhere(known, refusal);
         let Some(demand) = self.demands.get_mut(&id) else {
             return;
         };
         demand.wants_absent = wants_absent;
-        let is_whole = is_whole || demand.is_limited && fits_nowhere;
+        let is_whole = is_whole || fits_nowhere;
         // The refusal speaks of the slots that were free: what it says of the largest machine is not told.
         let needs = needs_in_words(known, refusal);
         demand.waiting_for = Some(match (demand.is_limited, refused(refusal).is_some()) {

@@ -80,6 +80,28 @@ fn a_process_that_no_machine_fits_faults_after_its_patience() {
 }
 
 #[test]
+fn it_faults_as_well_where_others_hold_slots_all_along() {
+    let (mut bench, mut market) = waiting();
+    let busy = |group| {
+        let mut offer = offer(group);
+        if group == TWO {
+            offer.resources[0].free = 0;
+        }
+        offer
+    };
+    for _ in 0..11 {
+        bench.now.mono = bench.now.mono + Span::from_secs(1);
+        for group in [ONE, TWO] {
+            market.on_offer(&mut bench.step(), group, busy(group));
+        }
+        if !has_faulted(&bench) {
+            refuse(&mut bench, &mut market);
+        }
+    }
+    assert!(has_faulted(&bench));
+}
+
+#[test]
 fn patience_begins_anew_where_a_machine_that_fits_was_offered_between() {
     let (mut bench, mut market) = waiting();
     pass(&mut bench, &mut market, 8);
