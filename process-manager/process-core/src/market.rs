@@ -39,6 +39,7 @@ mod telling;
 mod tests;
 mod unplanned;
 mod ways;
+mod width;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,8 @@
 //! name.
 //!
 //! The units taken follow from the attempts that are recorded as sent and not as ended, so it is known after a
-//! restart too. Plans count on no limit: what has no room waits where it is planned.
+//! restart too. Of plans, limits bound only how many slots a process claims (`market/width.rs`): what has no room
+//! waits where it is planned.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

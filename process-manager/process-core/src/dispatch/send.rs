@@ -80,7 +80,10 @@ impl Attempts {
             let Some(epoch) = grid.machines.epoch(resource) else {
                 continue;
             };
-            let n_out = known.n_out_at(resource);
+            // Those without a place may go to a machine of the plan.
+            let to_same = chosen.iter().filter(|(to, _)| to.resource == resource);
+            let n_chosen: usize = to_same.map(|(_, chosen)| chosen.len()).sum();
+            let n_out = known.n_out_at(resource) + n_chosen;
             let window = (slots * limits::WINDOW_PER_SLOT + limits::WINDOW_BASE) as usize;
             // Eight attempts in one message cost little more than one.
             if slots == 0 || n_out > window - window / 8 {

@@ -228,7 +228,7 @@ impl Market {
             if are_enough(&resources, &own) {
                 return Some(Chosen {
                     id,
-                    resources,
+                    resources: self.narrowed(step, machines, known, resources),
                     is_limited,
                     until,
                 });

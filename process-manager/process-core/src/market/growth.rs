@@ -231,6 +231,7 @@ impl Market {
         let free = now.into_iter().map(|place| (place, self.slots.free(place)));
         let mut free: BTreeMap<ResourceId, u32> = free.collect();
         let is_limited = self.limit(machines, known, &mut free);
+        self.narrow(step, machines, known, &mut free);
         let waiting =
             waiting(known).find_map(|activity| known.definition().activity_as_written(activity))?;
         let is_of_use = |(&place, &slots): (&ResourceId, &u32)| {

@@ -47,7 +47,7 @@ impl Market {
 
     /// Chooses so many of the free slots of a group's machines: first those that no activity of the
     /// process can do without, and then those of the fastest machines.
-    fn allot(
+    pub(super) fn allot(
         &self,
         (machines, known): (&Machines, &Process),
         free: &BTreeMap<ResourceId, u32>,

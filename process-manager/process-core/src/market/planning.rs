@@ -71,6 +71,7 @@ impl Market {
             let free = places.map(|place| (place, self.slots.free(place)));
             let mut free: BTreeMap<ResourceId, u32> = free.collect();
             let is_limited = self.limit(machines, known, &mut free);
+            self.narrow(step, machines, known, &mut free);
             let resources = free.into_iter().filter_map(|(place, free)| {
                 let slots = free.saturating_add(known.granted(place));
                 resource(self.answering(machines, place)?, slots)
