@@ -36,7 +36,8 @@ pub use values::{
     VALUES_ACTIVITIES_MAX, ValuesPage, ValuesWanted,
 };
 pub use why::{
-    Change, EachRun, Lateness, LaterRound, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why,
+    Change, EachRun, ItemsAhead, Lateness, LaterRound, REASONS_MAX, RaceCause, Raced, Reason,
+    Recall, Why,
 };
 
 /// A client's request. It has a number in its envelope, which the answer repeats.

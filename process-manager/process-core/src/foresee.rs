@@ -8,6 +8,7 @@
 
 mod unknown;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use expression::Programs;
@@ -168,10 +169,20 @@ fn follow(
 /// Processes whose outcomes may stand.
 struct Sources<'a> {
     /// The first one first, with all of its activities by name.
-    bases: Vec<(&'a Process, BaseIndex, BTreeMap<String, ActivityId>)>,
+    bases: Vec<Base<'a>>,
     recorded: &'a Recorded,
     shared: &'a SharedOutcomes,
     known: &'a dyn Fn(ProcessId) -> Option<&'a Process>,
+    /// The outcomes that stand for an activity.
+    taken: RefCell<BTreeSet<AttemptId>>,
+}
+
+/// A process whose outcomes may stand.
+struct Base<'a> {
+    process: &'a Process,
+    /// Those that stand for nothing yet.
+    index: RefCell<BaseIndex>,
+    by_name: BTreeMap<String, ActivityId>,
 }
 
 impl<'a> Sources<'a> {
@@ -184,41 +195,69 @@ impl<'a> Sources<'a> {
             let definition = base.definition();
             let ids = definition.activities().iter();
             let by_name = ids.map(|&id| (definition.name_of(id.node()), id)).collect();
-            (base, BaseIndex::of(base), by_name)
+            Base {
+                process: base,
+                index: RefCell::new(BaseIndex::of(base)),
+                by_name,
+            }
         });
         Sources {
             bases: bases.collect(),
             recorded,
             shared,
             known,
+            taken: RefCell::default(),
         }
     }
 
-    /// The recorded outcome for an activity, and true if the process that has it discards its files.
+    /// The recorded outcome for an activity, as a lookup in a run finds it.
     fn find(
         &self,
         process: &Process,
         activity: ActivityId,
         decided: &Decided,
-    ) -> Option<(Reused, bool)> {
+    ) -> Option<Found<'_, 'a>> {
         let cache_key = decided.cache_key;
-        let name = process.definition().name_of(activity.node());
-        let of_bases = self.bases.iter().find_map(|(base, index, _)| {
-            let found = [index.by_name.get(&name), index.by_key.get(&cache_key.key)];
-            found.into_iter().flatten().find_map(|&source| {
-                let reused = stands(base, source, process, activity, cache_key)?;
-                Some((reused, base.is_unneeded(source)))
+        let cache = process.definition().activity_as_written(activity)?.cache;
+        let of_bases = self.bases.iter().find_map(|base| {
+            let index = base.index.borrow();
+            let (reused, source) = index.find(base.process, (process, activity), cache_key)?;
+            Some(Found {
+                is_discarded: base.process.is_unneeded(source),
+                reused,
+                source: (cache != Caching::Always).then_some((base, source)),
             })
         });
         let of_any = || {
-            let asks = process.definition().activity_as_written(activity)?.cache == Caching::Always;
+            let asks = cache == Caching::Always;
             let (id, source) = self.recorded.get(process, cache_key.key).filter(|_| asks)?;
             let from = (self.known)(id)?;
             let reused = stands(from, source, process, activity, cache_key)?;
-            Some((reused, from.is_unneeded(source)))
+            Some(Found {
+                is_discarded: from.is_unneeded(source),
+                reused,
+                source: None,
+            })
         };
-        let of_earlier = || Some((self.shared.find(process, activity, decided)?, false));
+        let of_earlier = || {
+            let taken = self.taken.borrow();
+            let reused = self.shared.find((process, activity), decided, &taken)?;
+            Some(Found {
+                reused,
+                is_discarded: false,
+                source: None,
+            })
+        };
         of_bases.or_else(of_any).or_else(of_earlier)
+    }
+
+    /// An outcome stands for an activity, and for no other one.
+    fn take(&self, found: &Found<'_, '_>) {
+        self.taken.borrow_mut().insert(found.reused.of);
+        if let Some((base, source)) = found.source {
+            let key = found.reused.cache_key.key;
+            base.index.borrow_mut().take(key, source);
+        }
     }
 
     /// The reason why no recorded outcome stands.
@@ -228,11 +267,20 @@ impl<'a> Sources<'a> {
         }
         let name = process.definition().name_of(activity.node());
         let mut bases = self.bases.iter();
-        let found = bases.find_map(|(base, _, by_name)| Some((*base, *by_name.get(&name)?)));
+        let found = bases.find_map(|base| Some((base.process, *base.by_name.get(&name)?)));
         found.map_or(Recall::Absent, |before| {
             compared(before, (process, activity), cache_key)
         })
     }
+}
+
+/// A recorded outcome that may stand.
+struct Found<'s, 'a> {
+    reused: Reused,
+    /// True if the process that has it discards its files.
+    is_discarded: bool,
+    /// The base, and its activity, where it is of one.
+    source: Option<(&'s Base<'a>, ActivityId)>,
 }
 
 /// A process that is enacted on paper.
@@ -383,10 +431,12 @@ impl Paper<'_, '_> {
                     .reason(&self.process, activity, &decided.cache_key);
                 Forecast::Runs(reason)
             }
-            Some((reused, is_discarded)) => {
-                let may_lack = is_discarded && self.process.may_lack(activity);
-                let of = reused.of;
-                if may_lack || has_files(&reused) {
+            Some(found) => {
+                let may_lack = found.is_discarded && self.process.may_lack(activity);
+                let of = found.reused.of;
+                if may_lack || has_files(&found.reused) {
+                    self.sources.take(&found);
+                    let reused = found.reused;
                     self.forecasts.insert(activity, Forecast::Stands(of));
                     let written = reused.writes.iter().map(|(variable, _)| *variable);
                     let written: Vec<u32> = written.collect();

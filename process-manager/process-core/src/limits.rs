@@ -170,6 +170,11 @@ pub const REPLANS_MAX: u32 = 3;
 /// Recorded outcomes in the cache index of all processes, each about a hundred bytes; the oldest go
 /// first.
 pub const RECORDED_MAX: usize = 200_000;
+/// Bytes of all outputs of a process, as variables are counted: they are one event, one record and one answer.
+/// Half of what clients on other machines take.
+pub const OUTPUTS_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
+/// Recorded outcomes of the same key that are looked at for one activity, beside that of its own name.
+pub const SAME_KEY_MAX: usize = 64;
 /// Different words of a command whose outcome is kept for later runs: each may name a program, and is looked
 /// for in some ten directories.
 pub const PROGRAM_WORDS_MAX: usize = 4_096;

@@ -14,12 +14,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{ActivityId, Caching, ProcessId, ResourceId};
+use model::{ActivityId, AttemptId, Caching, ProcessId, ResourceId};
 
 use crate::budget::{ATTEMPT_STEPS, Slice};
 use crate::enact::evaluate::Evaluator;
 use crate::enact::reuse::{decided, stands};
 use crate::io::Effect;
+use crate::process::Process;
 use crate::record::{ActivityPhase, Phase, Reused};
 use crate::shared_outcome::{SharedOutcome, ToShare};
 use crate::step::Step;
@@ -42,8 +43,20 @@ pub(crate) struct Cache {
 struct Open {
     /// Index of the recorded outcomes of the base: the process that this one resumes.
     base: BaseIndex,
+    /// The outcomes that stand for activities of this process.
+    taken: BTreeSet<AttemptId>,
     /// Number of entries of `Index::fresh` for which a cache lookup was made.
     n_looked: usize,
+}
+
+/// A recorded outcome that may stand for an activity.
+#[derive(Debug)]
+pub(crate) struct Hit {
+    pub(crate) reused: Reused,
+    /// True if the process that has it discards its files.
+    pub(crate) is_discarded: bool,
+    /// The activity of the base that had it, where it is the base's.
+    source: Option<ActivityId>,
 }
 
 impl Cache {
@@ -71,9 +84,26 @@ impl Cache {
     pub(crate) fn begin(&mut self, step: &Step<'_>, id: ProcessId) {
         let known = step.cx.process(id);
         let running = known.filter(|known| known.phase() == Phase::Running);
-        let base = running.and_then(|known| step.cx.process(known.base?));
-        let base = base.map(BaseIndex::of).unwrap_or_default();
-        self.open.insert(id, Open { base, n_looked: 0 });
+        let of_base = running.and_then(|known| step.cx.process(known.base?));
+        let mut open = Open {
+            base: of_base.map(BaseIndex::of).unwrap_or_default(),
+            ..Open::default()
+        };
+        if let Some(known) = running.filter(|known| known.index.totals.reused > 0) {
+            open.take_again(known, of_base);
+        }
+        self.open.insert(id, open);
+    }
+
+    /// An outcome stands for an activity: for no other one of its process, but where that is one with
+    /// `cache: true`.
+    pub(crate) fn take(&mut self, id: ProcessId, hit: &Hit) {
+        if let Some(open) = self.open.get_mut(&id) {
+            open.taken.insert(hit.reused.of);
+            if let Some(source) = hit.source {
+                open.base.take(hit.reused.cache_key.key, source);
+            }
+        }
     }
 
     /// Nothing is held for a process any more.
@@ -113,14 +143,15 @@ impl Cache {
     }
 
     /// Makes the cache lookup for an activity. Returns the recorded outcome that may stand for it, if
-    /// there is one, and true if the process that has it discards its files.
+    /// there is one. Each stands for one activity of a process, whose command may be that of others too: it may
+    /// rest on what no key tells, as time and chance. With `cache: true` it stands for all of them.
     pub(crate) fn look_up(
         &self,
         step: &mut Step<'_>,
         id: ProcessId,
         activity: ActivityId,
         slice: &mut Slice,
-    ) -> Option<(Reused, bool)> {
+    ) -> Option<Hit> {
         let (known, open) = (step.cx.process(id)?, self.open.get(&id)?);
         let state = known.activity(activity);
         if state.phase != ActivityPhase::Ready || state.number > 0 {
@@ -137,25 +168,56 @@ impl Cache {
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
         let decided = decided?;
         let cache_key = decided.cache_key;
-        let base = &open.base;
-        let name = known.definition().name_of(activity.node());
-        let based = known.base.and_then(|base| step.cx.process(base));
-        let of_base = [base.by_name.get(&name), base.by_key.get(&cache_key.key)]
-            .into_iter()
-            .flatten()
-            .find_map(|&source| {
-                let reused = stands(based?, source, known, activity, cache_key)?;
-                Some((reused, based?.is_unneeded(source)))
-            });
+        let of_base = || {
+            let base = step.cx.process(known.base?)?;
+            let (reused, source) = open.base.find(base, (known, activity), cache_key)?;
+            Some(Hit {
+                is_discarded: base.is_unneeded(source),
+                reused,
+                source: (cache != Caching::Always).then_some(source),
+            })
+        };
         let of_any = || {
             let asks = cache == Caching::Always;
             let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
             let from = step.cx.process(id)?;
             let reused = stands(from, source, known, activity, cache_key)?;
-            Some((reused, from.is_unneeded(source)))
+            Some(Hit {
+                is_discarded: from.is_unneeded(source),
+                reused,
+                source: None,
+            })
         };
-        let of_earlier = || Some((self.shared.find(known, activity, &decided)?, false));
-        of_base.or_else(of_any).or_else(of_earlier)
+        let of_earlier = || {
+            let reused = self.shared.find((known, activity), &decided, &open.taken)?;
+            Some(Hit {
+                reused,
+                is_discarded: false,
+                source: None,
+            })
+        };
+        of_base().or_else(of_any).or_else(of_earlier)
+    }
+}
+
+impl Open {
+    /// The outcomes that stand for activities of a process since before a restart.
+    fn take_again(&mut self, known: &Process, base: Option<&Process>) {
+        let definition = known.definition();
+        for &activity in definition.activities() {
+            let details = known.details(activity);
+            let (Some(reused), Some(cache_key)) = (details.reused, details.cache_key) else {
+                continue;
+            };
+            self.taken.insert(reused.of);
+            let declared = definition.activity_as_written(activity);
+            let is_shared = declared.is_some_and(|one| one.cache == Caching::Always);
+            if let Some(base) = base.filter(|_| !is_shared) {
+                let name = definition.name_of(activity.node());
+                self.base
+                    .take_again(base, (&name, cache_key.key), reused.of);
+            }
+        }
     }
 }
 

@@ -36,16 +36,17 @@ impl Parts {
         slice: &mut Slice,
     ) {
         let found = self.cache.look_up(step, id, activity, slice);
-        let Some((reused, is_discarded)) = found else {
+        let Some(hit) = found else {
             return;
         };
         let known = step.cx.process(id);
         // Whoever needs files that were discarded has them made again.
-        let may_lack = is_discarded && known.is_some_and(|known| known.may_lack(activity));
-        if !may_lack && !self.is_sound(id, &reused) {
+        let may_lack = hit.is_discarded && known.is_some_and(|known| known.may_lack(activity));
+        if !may_lack && !self.is_sound(id, &hit.reused) {
             return;
         }
-        let reused = Event::Reused(Box::new(reused));
+        self.cache.take(id, &hit);
+        let reused = Event::Reused(Box::new(hit.reused));
         step.cx.record(Stream::Process(id), reused);
         self.cache.remember(step, id, activity);
         // One of the machines that have its files may be lost already.

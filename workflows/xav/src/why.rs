@@ -8,8 +8,8 @@ mod whole;
 use model::{ActivityId, Definition, NodeId, Wall};
 use serde_json::{Value as Json, json};
 use wire::client::{
-    ActivityPhase, Answer, Change, EachRun, Lateness, Phase, RaceCause, Raced, Reason, Recall,
-    Request, Status, Why as Answered,
+    ActivityPhase, Answer, Change, EachRun, ItemsAhead, Lateness, Phase, RaceCause, Raced, Reason,
+    Recall, Request, Status, Why as Answered,
 };
 
 use crate::arguments::Why;
@@ -235,6 +235,7 @@ impl Explanation<'_> {
             Reason::Race { cause, attempts } => self.race(*cause, attempts),
             Reason::Round(round) => self.round(round),
             Reason::Late(late) => self.late(why.activity, late),
+            Reason::Items(ahead) => self.items_ahead(ahead),
             Reason::EachRun(why) => format!("each `xav run` runs it: {}", each_run(why)),
             Reason::Broken(node) => format!("it depends on {}, which failed", self.name(*node)),
             Reason::Uncopied(why) => {
@@ -303,6 +304,22 @@ impl Explanation<'_> {
             "it has run for {} on {machine}, where {} were expected{second}",
             late.elapsed, late.expected
         )
+    }
+
+    /// The items that come first, of a for-each that does so many at a time.
+    fn items_ahead(&self, ahead: &ItemsAhead) -> String {
+        let each = self.name(ahead.each);
+        let begun: Vec<String> = ahead.begun.iter().map(|&body| self.name(body)).collect();
+        let items = text::count(u64::from(ahead.at_most), "item", "items");
+        let before = match ahead.n_before {
+            0 => "it is the next one".to_owned(),
+            n_before => format!("{n_before} come before it"),
+        };
+        let now = match begun.is_empty() {
+            true => String::new(),
+            false => format!("now {}, and ", listed(&begun)),
+        };
+        format!("{each} does {items} at a time: {now}{before}")
     }
 
     /// A limit that is taken, and by whom.
@@ -521,6 +538,13 @@ impl Explanation<'_> {
                     "attempts": attempts.collect::<Vec<Json>>(),
                 })
             }
+            Reason::Items(ahead) => json!({
+                "reason": "items",
+                "of": self.name(ahead.each),
+                "at_most": ahead.at_most,
+                "begun": ahead.begun.iter().map(|&body| self.name(body)).collect::<Vec<_>>(),
+                "before": ahead.n_before,
+            }),
             Reason::Broken(node) => json!({ "reason": "broken", "by": self.name(*node) }),
             Reason::Ended(phase) => json!({ "reason": "ended", "state": phase.word() }),
             Reason::Uncopied(why) => json!({ "reason": "uncopied", "why": why }),

@@ -170,6 +170,26 @@ pub enum Reason {
     /// It runs longer than expected.
     #[n(18)]
     Late(#[n(0)] Lateness),
+    /// Its for-each does so many items at a time, and others come first.
+    #[n(19)]
+    Items(#[n(0)] ItemsAhead),
+}
+
+/// The items that an item of a for-each waits for, of which so many are done at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ItemsAhead {
+    /// The for-each.
+    #[n(0)]
+    pub each: NodeId,
+    /// Items that it does at a time.
+    #[n(1)]
+    pub at_most: u32,
+    /// The bodies of items that have begun and not ended, at most [`REASONS_MAX`], the first one first.
+    #[n(2)]
+    pub begun: Vec<NodeId>,
+    /// Items that have not begun and come before.
+    #[n(3)]
+    pub n_before: u32,
 }
 
 /// A running attempt that takes longer than expected.

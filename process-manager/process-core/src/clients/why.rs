@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use expression::Programs;
 use model::{
-    ActivityId, AttemptId, Caching, Fault, FaultName, Join, Node, NodeId, NodeKind, ProcessId,
+    ActivityId, AttemptId, Caching, Fault, FaultName, ForEach, Join, Node, NodeId, NodeKind,
+    ProcessId,
 };
-use wire::client::{self, Answer, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why};
+use wire::client::{self, Answer, ItemsAhead, REASONS_MAX, RaceCause, Raced, Reason, Recall, Why};
 
 use super::Shown;
 use crate::dispatch::{Commands, FullLimit, Grid, command_of};
@@ -332,19 +333,53 @@ fn waiting(process: &Process, activity: ActivityId) -> Vec<Reason> {
         let Some(parent) = definition.parent(node) else {
             break;
         };
-        if let NodeKind::Sequence(children) = &definition.node(parent).kind {
-            let earlier = children.iter().take_while(|&&child| child != node);
-            let earlier: Vec<NodeId> = earlier.copied().collect();
-            let n_before = reasons.len();
-            for &child in earlier.iter().rev() {
-                if reasons.len() > n_before {
-                    break;
+        match &definition.node(parent).kind {
+            NodeKind::Sequence(children) => {
+                let earlier = children.iter().take_while(|&&child| child != node);
+                let earlier: Vec<NodeId> = earlier.copied().collect();
+                let n_before = reasons.len();
+                for &child in earlier.iter().rev() {
+                    if reasons.len() > n_before {
+                        break;
+                    }
+                    open_below(process, child, &mut reasons);
                 }
-                open_below(process, child, &mut reasons);
             }
+            NodeKind::ForEach(each) => {
+                reasons.extend(items_ahead(process, parent, each, node).map(Reason::Items));
+            }
+            NodeKind::Activity(_)
+            | NodeKind::Assign(_)
+            | NodeKind::Empty
+            | NodeKind::If { .. }
+            | NodeKind::Parallel { .. }
+            | NodeKind::Repeat(_) => {}
         }
     }
+    reasons.truncate(REASONS_MAX);
     reasons
+}
+
+/// The items that the body of one waits for, where its for-each runs and has begun as many as it does at a time.
+fn items_ahead(process: &Process, id: NodeId, each: &ForEach, body: NodeId) -> Option<ItemsAhead> {
+    let frame = &process.state.frame;
+    let at_most = each.at_most?;
+    let has_begun = |&child: &NodeId| frame.node(child) != NodeState::Idle;
+    if frame.node(id) != NodeState::Running || has_begun(&body) {
+        return None;
+    }
+    let n_begun = each.children.partition_point(has_begun);
+    let place = each.children.iter().position(|&child| child == body)?;
+    let goes_on =
+        |child: &NodeId| matches!(frame.node(*child), NodeState::Enabled | NodeState::Running);
+    // As many as it does at a time are open at most; they need not be the last ones that began.
+    let open = each.children[..n_begun].iter().copied().filter(goes_on);
+    Some(ItemsAhead {
+        each: id,
+        at_most,
+        begun: open.take(REASONS_MAX).collect(),
+        n_before: u32::try_from(place.checked_sub(n_begun)?).unwrap_or(u32::MAX),
+    })
 }
 
 /// Activities below a node that have not ended.
@@ -388,7 +423,9 @@ fn ready(process: &Process, activity: ActivityId, seen: Seen<'_>) -> Reason {
 /// The fault of an activity: only so many are kept with all that is known of them.
 fn fault(process: &Process, activity: ActivityId) -> Fault {
     let faults = &process.state.faults;
-    let kept = faults.iter().find(|fault| fault.activity == Some(activity));
+    let of = |of: ActivityId| faults.iter().find(move |fault| fault.activity == Some(of));
+    // Where files could not be made again, the fault is of whoever had made them.
+    let kept = of(activity).or_else(|| process.makers(activity).find_map(of));
     let state = process.activity(activity);
     kept.cloned().unwrap_or_else(|| Fault {
         attempt: state.number,

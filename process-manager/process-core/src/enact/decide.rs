@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{ExpressionError, ProcessScope, Programs};
 use model::{
-    Assignment, Fault, FaultName, Join, NodeId, NodeKind, Now, Output, OutputSource, Source, Value,
+    Assignment, Bytes, Fault, FaultName, Join, NodeId, NodeKind, Now, Output, OutputSource, Source,
+    Value,
 };
 
 use crate::budget::DECISION_STEPS;
@@ -14,6 +15,7 @@ use crate::enact::evaluate::{
 };
 use crate::enact::expand::{expand, repeat};
 use crate::enact::pick::picked_output;
+use crate::limits;
 use crate::process::Process;
 use crate::record::{Event, Phase};
 use crate::tree::Decision;
@@ -216,6 +218,7 @@ fn close(
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Vec<(String, Value)>, Box<Fault>> {
     let mut outputs = Vec::new();
+    let mut n_bytes = 0;
     for output in &process.definition.draft().outputs {
         let value = match &output.source {
             OutputSource::Expression(expression) => evaluator
@@ -236,6 +239,16 @@ fn close(
             },
             OutputSource::Gathered(source) => gathered(process, *source),
         };
+        n_bytes += output.name.len() + value.size();
+        if n_bytes > limits::OUTPUTS_BYTES_MAX {
+            let message = format!(
+                "the outputs take more than {} together, with output `{}`: gather fewer files, or have an activity \
+                 make one of them",
+                Bytes(limits::OUTPUTS_BYTES_MAX as u64),
+                output.name
+            );
+            return Err(Box::new(Fault::new(FaultName::TooLarge, message)));
+        }
         outputs.push((output.name.clone(), value));
     }
     Ok(outputs)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Activation, ActivityId, Caching, Command, Hash};
+use model::{Activation, ActivityId, AttemptId, Caching, Command, Hash};
 
 use crate::enact::reuse::Decided;
 use crate::limits;
@@ -65,6 +65,8 @@ fn is_of_program(letter: char) -> bool {
 pub(crate) struct SharedOutcomes {
     /// The newest one last.
     by_key: BTreeMap<Hash, Vec<SharedOutcome>>,
+    /// The place of the newest one of an activity, by its number, among those of its key.
+    newest: BTreeMap<(Hash, ActivityId), usize>,
     n_outcomes: usize,
 }
 
@@ -74,7 +76,10 @@ impl SharedOutcomes {
         let n_over = (self.n_outcomes + outcomes.len()).saturating_sub(limits::RECORDED_MAX);
         for outcome in outcomes.into_iter().skip(n_over) {
             self.n_outcomes += 1;
-            self.by_key.entry(outcome.key).or_default().push(outcome);
+            let same = self.by_key.entry(outcome.key).or_default();
+            let number = (outcome.key, outcome.of.activity);
+            self.newest.insert(number, same.len());
+            same.push(outcome);
         }
     }
 
@@ -82,12 +87,13 @@ impl SharedOutcomes {
         self.by_key.is_empty()
     }
 
-    /// The newest outcome that may stand for an activity.
+    /// The newest outcome that may stand for an activity: of those of one run that of its own number, and none
+    /// that is `taken` by another activity, but for one with `cache: true`.
     pub(crate) fn find(
         &self,
-        into: &Process,
-        activity: ActivityId,
+        (into, activity): (&Process, ActivityId),
         decided: &Decided,
+        taken: &BTreeSet<AttemptId>,
     ) -> Option<Reused> {
         let declared = into.definition().activity_as_written(activity)?;
         let may_be = match declared.cache {
@@ -95,9 +101,18 @@ impl SharedOutcomes {
             Caching::Always => true,
             Caching::Never => false,
         };
-        let found = self.by_key.get(&decided.cache_key.key).filter(|_| may_be)?;
-        let mut newest_first = found.iter().rev();
-        newest_first.find_map(|outcome| outcome.stands(into, activity, decided.cache_key))
+        let key = decided.cache_key.key;
+        let found = self.by_key.get(&key).filter(|_| may_be)?;
+        let is_free = |outcome: &&SharedOutcome| {
+            declared.cache == Caching::Always || !taken.contains(&outcome.of)
+        };
+        let newest = found.last()?;
+        let own = self.newest.get(&(key, activity));
+        let own = own.and_then(|&place| found.get(place));
+        let own = own.filter(|own| own.of.process == newest.of.process);
+        let newest_first = found.iter().rev().take(limits::SAME_KEY_MAX);
+        let mut candidates = own.into_iter().chain(newest_first).filter(is_free);
+        candidates.find_map(|outcome| outcome.stands(into, activity, decided.cache_key))
     }
 }
 

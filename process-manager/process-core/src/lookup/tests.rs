@@ -2,10 +2,10 @@
 
 use model::{ActivityId, Caching, Draft, NodeKind, ProcessId, ResourceId};
 
-use super::Cache;
+use super::{Cache, Hit};
 use crate::Config;
 use crate::budget::Turns;
-use crate::record::Reused;
+use crate::record::{Event, Reused};
 use crate::tests::bench::{controller, draft, edit, ids, leaf};
 use crate::tests::paper::{Bench, ID};
 
@@ -35,10 +35,70 @@ fn bench(caches: bool) -> Bench {
     bench
 }
 
-fn look_up(bench: &mut Bench, cache: &Cache, activity: ActivityId) -> Option<Reused> {
+fn hit(bench: &mut Bench, cache: &Cache, activity: ActivityId) -> Option<Hit> {
     let mut slice = Turns::default().slice(bench.now, ID);
-    let found = cache.look_up(&mut bench.step(), ID, activity, &mut slice);
-    found.map(|(reused, _)| reused)
+    cache.look_up(&mut bench.step(), ID, activity, &mut slice)
+}
+
+fn look_up(bench: &mut Bench, cache: &Cache, activity: ActivityId) -> Option<Reused> {
+    hit(bench, cache, activity).map(|hit| hit.reused)
+}
+
+/// [`pair`] with the same command twice.
+fn twins(caches: bool) -> Draft {
+    let mut draft = pair(caches);
+    let same = draft.nodes[1].activity().unwrap().command.clone();
+    edit(&mut draft.nodes[2], |activity| activity.command = same);
+    draft
+}
+
+#[test]
+fn an_outcome_stands_for_one_activity_and_for_more_only_where_they_ask_for_it() {
+    let b = ActivityId(2);
+    for caches in [true, false] {
+        let mut bench = Bench::new(Config::default());
+        bench.id = EARLIER;
+        bench.found(twins(caches));
+        bench.complete(1, MACHINE, Vec::new());
+        bench.id = ID;
+        bench.found_from(Some(EARLIER), twins(caches));
+        let mut cache = Cache::default();
+        cache.begin(&bench.step(), ID);
+        assert_eq!(cache.next(&bench.step(), ID), Some(A));
+        let first = hit(&mut bench, &cache, A).expect("it has completed before");
+        cache.take(ID, &first);
+        bench.record(Event::Reused(Box::new(first.reused)));
+        assert_eq!(cache.next(&bench.step(), ID), Some(b));
+        assert_eq!(look_up(&mut bench, &cache, b).is_some(), caches);
+        // A restart forgets none that stands.
+        let mut cache = Cache::default();
+        cache.begin(&bench.step(), ID);
+        assert_eq!(look_up(&mut bench, &cache, b).is_some(), caches);
+    }
+}
+
+#[test]
+fn each_of_several_with_the_same_command_has_its_own_outcome_again() {
+    let mut bench = Bench::new(Config::default());
+    bench.id = EARLIER;
+    bench.found(twins(false));
+    bench.complete(1, MACHINE, Vec::new());
+    bench.complete(2, MACHINE, Vec::new());
+    bench.id = ID;
+    // A renamed one has that of its key which is left.
+    let mut renamed = twins(false);
+    renamed.nodes[1].name = "c".to_owned();
+    bench.found_from(Some(EARLIER), renamed);
+    let mut cache = Cache::default();
+    cache.begin(&bench.step(), ID);
+    for (number, of) in [(1, 1), (2, 2)] {
+        let activity = ActivityId(number);
+        assert_eq!(cache.next(&bench.step(), ID), Some(activity));
+        let hit = hit(&mut bench, &cache, activity).expect("there is one for each");
+        assert_eq!(hit.reused.of.activity, ActivityId(of));
+        cache.take(ID, &hit);
+        bench.record(Event::Reused(Box::new(hit.reused)));
+    }
 }
 
 #[test]

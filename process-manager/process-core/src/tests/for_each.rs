@@ -2,7 +2,7 @@
 
 use super::*;
 use model::limits::{ITEMS_MAX, PARTS_MAX, STAGED_MAX};
-use model::{ForEach, Node, OnFault};
+use model::{ActivityId, ForEach, Node, OnFault};
 use std::collections::BTreeMap;
 
 fn each(items: &str, at_most: Option<u32>, body: u32) -> Node {
@@ -156,6 +156,90 @@ fn no_more_items_run_than_may() {
     }
 }
 
+#[test]
+fn a_process_claims_twice_the_slots_that_its_items_may_use() {
+    let held = |at_most| {
+        let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+            "a" => Some((End::Completed, 0, "u\nv\nw\nx\ny\nz\n".to_owned())),
+            _ => None,
+        });
+        bench.slots = 8;
+        bench.connect();
+        let mut draft = process("found", at_most);
+        for node in [4, 5] {
+            edit(&mut draft.nodes[node], |activity| {
+                activity.work = Some(model::Work::from_secs(60));
+            });
+        }
+        bench.submit(draft);
+        bench.pass(10);
+        let state = bench.drive.states().get(Stream::Process(KEY.process()));
+        let process = state.and_then(|state| state.process());
+        let grants = process.into_iter().flat_map(|process| process.grants());
+        let held: u32 = grants.map(|grant| grant.slots).sum();
+        (bench.started.len() - 1, held)
+    };
+    assert_eq!(held(None), (6, 6));
+    assert_eq!(held(Some(3)), (3, 6));
+    assert_eq!(held(Some(2)), (2, 4));
+    assert_eq!(held(Some(1)), (1, 1));
+}
+
+#[test]
+fn an_item_that_waits_for_its_turn_tells_which_ones_come_first() {
+    let mut bench = Bench::new(|dispatch| match dispatch.command[0].as_str() {
+        "a" => lines(dispatch),
+        _ => None,
+    });
+    bench.slots = 8;
+    bench.submit(process("found", Some(1)));
+    let waiting = |bench: &mut Bench| -> Vec<(u32, Vec<wire::client::Reason>)> {
+        let status = bench.status();
+        let named = status.activities.iter().map(|one| one.activity);
+        let named: Vec<ActivityId> = named.collect();
+        let reasons = named.into_iter().map(|activity| {
+            let process = KEY.process();
+            let answer = bench.answer(Request::Why { process, activity });
+            let Answer::Why(why) = answer else {
+                panic!("{answer:?}");
+            };
+            (activity.0, why.reasons)
+        });
+        let is_told =
+            |reason: &wire::client::Reason| matches!(reason, wire::client::Reason::Items(_));
+        let told = reasons.filter(|(_, reasons)| reasons.iter().any(is_told));
+        told.collect()
+    };
+    let first = waiting(&mut bench);
+    // `b` and `c` of the second and of the third item.
+    assert_eq!(first.len(), 4);
+    let ahead = |reasons: &[wire::client::Reason]| match reasons.last() {
+        Some(wire::client::Reason::Items(ahead)) => ahead.clone(),
+        other => panic!("{other:?}"),
+    };
+    let begun = ahead(&first[0].1).begun;
+    assert_eq!(begun.len(), 1);
+    for ((_, reasons), n_before) in first.iter().zip([0, 0, 1, 1]) {
+        let (each, at_most) = (NodeId(2), 1);
+        let begun = begun.clone();
+        let wanted = wire::client::ItemsAhead {
+            each,
+            at_most,
+            begun,
+            n_before,
+        };
+        assert_eq!(ahead(reasons), wanted);
+    }
+    for command in ["b x 0", "c x 0"] {
+        let attempt = bench.attempt_of_line(command);
+        bench.end(attempt, End::Completed, 0, "");
+    }
+    // The second item has begun: its `c` waits for its `b` alone.
+    let later = waiting(&mut bench);
+    assert_eq!(later.len(), 2);
+    assert_ne!(ahead(&later[0].1).begun, begun);
+}
+
 /// A process of 4,096 items that are gathered in so many directories.
 fn gathered_often(n_directories: usize) -> Draft {
     let mut draft = process("range(256)", None);
@@ -181,6 +265,33 @@ fn as_many_files_are_gathered_as_the_longest_list_has_items_and_not_without_an_e
         fault(gathered_often(n_directories)),
         "d: 265728 files would lie in its directory; at most 265536: let activities in the body \
          gather parts of them, or pack several into one"
+    );
+}
+
+#[test]
+fn outputs_that_take_too_much_together_are_a_fault() {
+    let outputs = |n_outputs: usize| {
+        let mut draft = process("range(1024)", None);
+        let of_c = Source::Output {
+            activity: NodeId(5),
+            output: 0,
+        };
+        let outputs = (0..n_outputs).map(|place| model::Output {
+            name: format!("parts_{place}"),
+            source: model::OutputSource::Gathered(of_c),
+        });
+        draft.outputs = outputs.collect();
+        let status = run(draft).status();
+        (status.summary.phase, status.faults)
+    };
+    assert_eq!(outputs(1).0, Phase::Completed);
+    let (phase, faults) = outputs(64);
+    assert_eq!(phase, Phase::Faulted);
+    assert_eq!(faults[0].name, FaultName::TooLarge);
+    assert!(
+        faults[0]
+            .message
+            .contains("the outputs take more than 1.0 MiB together")
     );
 }
 

@@ -65,6 +65,26 @@ fn what_it_waits_for_is_named() {
          3 come before it on host, where 1 activity is at work\n  \
          for a free slot\n"
     );
+    let items = |begun: Vec<NodeId>, n_before| {
+        Reason::Items(ItemsAhead {
+            each: NodeId(0),
+            at_most: 2,
+            begun,
+            n_before,
+        })
+    };
+    assert_eq!(
+        explanation(
+            vec![items(vec![NodeId(1), NodeId(2)], 3)],
+            ActivityPhase::Waiting,
+            None
+        ),
+        "merge waits\n  / does 2 items at a time: now range and merge, and 3 come before it\n"
+    );
+    assert_eq!(
+        explanation(vec![items(Vec::new(), 0)], ActivityPhase::Waiting, None),
+        "merge waits\n  / does 2 items at a time: it is the next one\n"
+    );
     let passing = Reason::Passing {
         maker: ActivityId(1),
         resource: ResourceId::local(1),

@@ -54,7 +54,7 @@ fn recalled(draft: Draft, outcomes: Vec<SharedOutcome>) -> Option<Reused> {
     cache.begin(&bench.step(), ID);
     let mut slice = Turns::default().slice(bench.now, ID);
     let found = cache.look_up(&mut bench.step(), ID, A, &mut slice);
-    found.map(|(reused, _)| reused)
+    found.map(|hit| hit.reused)
 }
 
 #[test]
