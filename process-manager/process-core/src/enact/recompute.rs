@@ -47,14 +47,19 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             return Verdict::Faulted(Box::new(fault));
         };
         let maker = ActivityId(activity.0);
+        // Who lacks them has the fault: it is what cannot run.
+        let none = |why| {
+            let fault = gone(process, activity, why).of(consumer);
+            Verdict::Faulted(Box::new(fault))
+        };
         if definition
             .activity_as_written(maker)
             .is_some_and(|activity| activity.at_most_once)
         {
-            return Verdict::Faulted(Box::new(gone(process, activity, "it must not run twice")));
+            return none("it must not run twice");
         }
         if process.is_folded(maker) {
-            return Verdict::Faulted(Box::new(gone(process, activity, NOT_KEPT)));
+            return none(NOT_KEPT);
         }
         let recomputation = process.recomputation(maker);
         // Files that have been made again since it was sent are what it lacks no more.
@@ -64,7 +69,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             continue;
         }
         if recomputation.is_some_and(|recomputation| recomputation.n_wanted >= RECOMPUTATIONS_MAX) {
-            return Verdict::Faulted(Box::new(gone(process, activity, "was lost too often")));
+            return none("was lost too often");
         }
         makers.insert(maker);
     }

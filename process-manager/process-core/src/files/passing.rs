@@ -267,9 +267,12 @@ impl Files {
         let Some(known) = step.cx.process(id).filter(|known| self.passes(known)) else {
             return;
         };
-        let is_same = known
-            .produced_by(activity)
-            .eq(copied.artifacts.iter().copied());
+        // A number of another machine may name nothing.
+        let is_known = known.definition().activity_as_written(activity).is_some();
+        let is_same = is_known
+            && known
+                .produced_by(activity)
+                .eq(copied.artifacts.iter().copied());
         if !is_same || self.stores.get(resource).is_none() {
             return;
         }

@@ -247,6 +247,39 @@ fn with_other_variables_it_cannot_be_made_again() {
     assert_eq!(count(&bench, "a"), 1);
 }
 
+#[test]
+fn with_other_variables_others_go_on_and_what_waits_for_it_does_not() {
+    let mut bench = bench(|command, number| match (command, number) {
+        ("c", 1) => lacking(&[0]),
+        _ => None,
+    });
+    let mut chain = chain();
+    edit(&mut chain.nodes[1], |activity| {
+        activity.env = vec![("N".into(), Template("${v}".into()))];
+    });
+    bench.submit_as(Submit {
+        on_fault: Some(OnFault::Continue),
+        ..submission(KEY, chain)
+    });
+    bench.run();
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    assert_eq!(bench.phases(KEY), ["completed", "completed", "faulted"]);
+    assert_eq!(status.faults.len(), 1);
+    assert!(status.faults[0].message.contains("variables"));
+    assert_eq!(count(&bench, "a"), 1);
+    // Whoever asks why learns what was lost, though it did not fail itself.
+    let of_c = Request::Why {
+        process: KEY.process(),
+        activity: status.activities[2].activity,
+    };
+    let Answer::Why(why) = bench.answer(of_c) else {
+        panic!("it is not told");
+    };
+    let told = matches!(&why.reasons[0], wire::client::Reason::Fault(fault) if fault.name == FaultName::Lost);
+    assert!(told, "{:?}", why.reasons);
+}
+
 const OTHER: ResourceId = ResourceId::local(77);
 
 /// A machine that only gives files.

@@ -94,7 +94,12 @@ fn a_copy_of_something_else_lets_nobody_go() {
     files.pass_on(&mut bench.step(), &machines, ID);
     let mut other = copied();
     other.artifacts[0].hash.0[0] ^= 1;
-    files.on_copied(&mut bench.step(), &machines, M2, vec![other]);
+    // Nor does one of an activity that the process does not have.
+    let unknown = Copied {
+        activity: ActivityId(u32::MAX),
+        ..copied()
+    };
+    files.on_copied(&mut bench.step(), &machines, M2, vec![other, unknown]);
     files.pass_on(&mut bench.step(), &machines, ID);
     assert!(files.awaits_controller(bench.process(), READER));
 }
