@@ -21,16 +21,17 @@ pub struct Estimates {
 
 impl Estimates {
     /// Looks up what is remembered. `seen` is the mean of the run times in this run; without it the mean of
-    /// the works given counts, else a second. O(nodes of the draft).
+    /// the works that are given or remembered counts, else a second. O(nodes of the graph).
     pub fn new(
         definition: &Definition,
         owner: &str,
         history: &Store,
         seen: Option<Work>,
     ) -> Estimates {
+        let remembered = remembered(definition, owner, history);
         Estimates {
-            remembered: remembered(definition, owner, history),
-            mean: seen.unwrap_or_else(|| mean_given(definition)),
+            mean: seen.unwrap_or_else(|| mean_known(definition, &remembered)),
+            remembered,
         }
     }
 
@@ -134,13 +135,21 @@ fn remembered(definition: &Definition, owner: &str, history: &Store) -> BTreeMap
     activities.collect()
 }
 
-fn mean_given(definition: &Definition) -> Work {
-    let works = definition.graph().nodes().map(|node| node.work);
-    let given: Vec<u64> = works.map(|work| work.0).filter(|&work| work > 0).collect();
+/// The mean of the works that are given or remembered.
+fn mean_known(definition: &Definition, remembered: &BTreeMap<NodeId, Known>) -> Work {
+    let known = definition.graph().nodes().filter_map(|node| {
+        let given = Some(node.work).filter(|&work| work > Work::ZERO);
+        given.or_else(|| {
+            let origin = definition.origin(node.activity?.node());
+            Some(remembered.get(&origin)?.of(None).work)
+        })
+    });
     // Numbers of users may add up to more than a `u64` holds.
-    let sum = given
-        .iter()
-        .fold(0_u64, |sum, work| sum.saturating_add(*work));
-    sum.checked_div(given.len() as u64)
-        .map_or(WORK_UNKNOWN, Work)
+    let (n_known, sum) = known.fold((0_u64, 0_u64), |(n_known, sum), work| {
+        (n_known + 1, sum.saturating_add(work.0))
+    });
+    sum.checked_div(n_known).map_or(WORK_UNKNOWN, Work)
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,7 @@ pub(crate) struct Works {
 
 impl Works {
     /// A work that is not given is as it was in earlier runs of the same user. One of which nothing is
-    /// remembered counts as the mean of the run times seen in this process, or else of the works given.
+    /// remembered counts as the mean of the run times seen in this process, or else of the works that are known.
     pub(crate) fn new(process: &Process, history: &Store) -> Works {
         let estimates =
             Estimates::new(process.definition(), owner(process), history, seen(process));
