@@ -98,7 +98,7 @@ fn a_rerun_reads_files_again_and_says_what_it_runs() {
     sandbox.file("data.txt", "1\n2\n");
     reruns(&sandbox, &[], none, &[]);
     sandbox.file("data.txt", "1\n2\n3\n");
-    let of_data = "2 of 3 run: 1 changed inputs, 1 depends on it; 1 stands";
+    let of_data = "2 of 3 run: 1 changed input, 1 depends on it; 1 stands";
     reruns(&sandbox, &[], of_data, &["last", "read"]);
     sandbox.xav(&["results", "--to", "first"]).expect(0);
     let out = fs::read_to_string(sandbox.path("first/out.txt")).unwrap();
@@ -110,7 +110,7 @@ fn a_rerun_reads_files_again_and_says_what_it_runs() {
     reruns(
         &sandbox,
         &[],
-        "2 of 3 run: 1 changed inputs, 1 depends on it; 1 stands",
+        "2 of 3 run: 1 changed input, 1 depends on it; 1 stands",
         &["own"],
     );
     let common = fs::read_to_string(sandbox.path("common.sh")).unwrap();
@@ -118,7 +118,7 @@ fn a_rerun_reads_files_again_and_says_what_it_runs() {
     let all = "3 of 3 run: 2 changed inputs, 1 depends on them; 0 stand";
     reruns(&sandbox, &[], all, &["last", "own", "read"]);
     // A parameter, and a command that makes the same in another way.
-    let of_n = "2 of 3 run: 1 changed commands, 1 depends on it; 1 stands";
+    let of_n = "2 of 3 run: 1 changed command, 1 depends on it; 1 stands";
     reruns(&sandbox, &["--input", "n=2"], of_n, &["last", "read"]);
     let text = fs::read_to_string(&file).unwrap();
     let other = text.replace("cat in.txt > r.txt", "cat < in.txt > r.txt");
@@ -166,7 +166,7 @@ fn a_file_that_is_gone_is_told_and_another_way_is_named() {
         ". ./common.sh\nsay own \"$1\"\necho own > o.txt\n",
     );
     sandbox.file("given.txt", "8\n");
-    let line = "2 of 3 run: 1 changed inputs, 1 depends on it; 1 stands";
+    let line = "2 of 3 run: 1 changed input, 1 depends on it; 1 stands";
     reruns(&sandbox, &[], line, &["last", "read"]);
     // Another file stands in its place from then on.
     sandbox.file("other.txt", "9\n");
@@ -215,7 +215,7 @@ body:
     reruns(&sandbox, &[], line, &["c"]);
     fs::remove_file(sandbox.path("data [1]/a.txt")).unwrap();
     sandbox.file("data [1]/b.txt", "B");
-    let line = "1 of 2 runs: 1 changed inputs; 1 stands";
+    let line = "1 of 2 runs: 1 changed input; 1 stands";
     reruns(&sandbox, &[], line, &["B"]);
 }
 
@@ -228,7 +228,7 @@ fn a_definition_from_standard_input_is_run_again_with_the_files_beside_it() {
     assert!(run.status.success(), "{run:?}");
     let _ = ran(&sandbox);
     sandbox.file("data.txt", "3\n");
-    let line = "2 of 3 run: 1 changed inputs, 1 depends on it; 1 stands";
+    let line = "2 of 3 run: 1 changed input, 1 depends on it; 1 stands";
     reruns(&sandbox, &[], line, &["last", "read"]);
 }
 
@@ -336,7 +336,7 @@ body:
     assert_eq!(forecast(&json), expected);
     assert_eq!(json["undecided"][0], "sequence/size");
     let text = sandbox.xav(&["rerun", "--dry-run", "-i", "n=2"]).expect(0);
-    text.shows("1 of 5 runs: 1 changed commands; 3 not known before; 1 stands")
+    text.shows("1 of 5 runs: 1 changed command; 3 not known before; 1 stands")
         .shows("sequence/size decides by what is not known before something has run");
 }
 

@@ -134,6 +134,20 @@ fn inputs_are_checked_before_anything_is_stored() {
 }
 
 #[test]
+fn an_input_that_cannot_be_taken_is_refused_by_its_name() {
+    let sandbox = Sandbox::new();
+    let text = definition(&sandbox, "inputs: { sample: { type: directory } }\n");
+    let file = sandbox.file("bad.yaml", text);
+    std::fs::create_dir(sandbox.path("samples")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", sandbox.path("samples/out")).unwrap();
+    let given = format!("sample={}", sandbox.path("samples").display());
+    let done = sandbox.xav(&["run", &file, "--input", &given]).expect(2);
+    done.says("error: input `sample`: could not add `")
+        .says("out`: it leads out of its directory");
+    assert!(!sandbox.path("ran").exists(), "something was started");
+}
+
+#[test]
 fn files_beside_the_definition_must_be_there() {
     let sandbox = Sandbox::new();
     let text = definition(&sandbox, "files: [primes.sh, tools/x]\n");

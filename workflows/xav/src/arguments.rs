@@ -1,5 +1,6 @@
 //! The command line.
 
+mod alone;
 mod run;
 
 use std::path::PathBuf;

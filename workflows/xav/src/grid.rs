@@ -18,6 +18,7 @@ use crate::earlier::Earlier;
 use crate::failure::{Failure, chain};
 use crate::history;
 use crate::home;
+use crate::inputs::not_taken;
 use crate::machines::{self, LocalMachine};
 use crate::measure::Usage;
 use crate::screen;
@@ -229,7 +230,7 @@ impl Grid {
         } else {
             blobs.add_file(path)
         };
-        added.map_err(|error| Failure::because(&error))
+        added.map_err(|error| not_taken(&error))
     }
 
     /// Copies what was let go from where it was. Returns false if something else is there by now.

@@ -7,11 +7,12 @@ use std::io::Read;
 use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
 
+use activity_blobs::AddError;
 use model::limits::FILE_NAME_BYTES_MAX;
 use model::{Artifact, Input, Type, Value, with_article};
 use serde_json::Value as Json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 use crate::{files_beside, text};
 
 /// Bytes of a JSON file that is given as a value: values live in memory and in the journal.
@@ -86,6 +87,28 @@ impl InputValue {
                 items.map(Value::List)
             }
         }
+    }
+}
+
+/// The failure where a file or a directory could not be taken: a mistake of the user, where that is what it is.
+pub(crate) fn not_taken(error: &AddError) -> Failure {
+    let message = chain(error);
+    match error {
+        AddError::Open { .. }
+        | AddError::Outside { .. }
+        | AddError::Loop { .. }
+        | AddError::Special { .. }
+        | AddError::Foreign { .. }
+        | AddError::NotAFile { .. }
+        | AddError::NotADirectory { .. }
+        | AddError::Name { .. }
+        | AddError::TooDeep { .. }
+        | AddError::TooMany { .. } => Failure::refused(message),
+        AddError::Read { .. }
+        | AddError::Copy { .. }
+        | AddError::DiskFull { .. }
+        | AddError::NoRoom { .. }
+        | AddError::Listing { .. } => Failure::new(message),
     }
 }
 

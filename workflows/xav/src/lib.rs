@@ -72,8 +72,8 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command, Tool};
 use crate::failure::{Failure, Outcome};
@@ -81,7 +81,7 @@ use crate::failure::{Failure, Outcome};
 /// Does what the command line says; the answer is the program's exit status.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     speak_plainly();
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::read(arguments) {
         Ok(arguments) => arguments,
         Err(mut error) => {
             suggest(&mut error);

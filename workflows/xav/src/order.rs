@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::files_beside::FilesBeside;
 use crate::garbage::artifacts_of;
 use crate::grid::Grid;
-use crate::inputs::{InputValue, Taking};
+use crate::inputs::{InputValue, Taking, not_taken};
 use crate::sources::{Intake, Sources, Wanted};
 use crate::state::StateDirectory;
 use crate::{fault, foresight, input_copies, text};
@@ -142,7 +142,7 @@ impl Order<'_> {
                 true => activity_blobs::identify_tree(path),
                 false => activity_blobs::identify_file(path),
             };
-            found.map_err(|error| Failure::because(&error))
+            found.map_err(|error| not_taken(&error))
         };
         let intake = Intake::new(&self.sources, &|_| true, &mut add);
         let draft = self.definition.draft().clone();
@@ -159,7 +159,11 @@ impl Order<'_> {
         let mut take = |taking: Taking<'_>| intake.take(taking);
         let mut values = Vec::new();
         for (name, given) in &self.inputs {
-            values.push((name.clone(), given.resolve(&mut take)?));
+            let value = given.resolve(&mut take).map_err(|failure| Failure {
+                message: format!("input `{name}`: {}", failure.message),
+                ..failure
+            })?;
+            values.push((name.clone(), value));
         }
         let files = match &self.files {
             Files::Beside(files) => files.resolve(&mut take)?,

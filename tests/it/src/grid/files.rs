@@ -138,7 +138,7 @@ body:
     let same = sandbox.xav(&["rerun", "--grid", &ana]).expect(0);
     same.says("none of 2 runs; 2 stand");
     sandbox.file("one.txt", "another");
-    let line = "1 of 2 runs: 1 changed inputs; 1 stands";
+    let line = "1 of 2 runs: 1 changed input; 1 stands";
     let dry = ["rerun", "--grid", &ana, "--dry-run"];
     sandbox.xav(&dry).expect(0).shows(line);
     sandbox.xav(&["rerun", "--grid", &ana]).expect(0).says(line);

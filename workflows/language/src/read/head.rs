@@ -107,8 +107,13 @@ impl Reader<'_, '_> {
 
     fn version(&mut self, at: Id) {
         if self.tree.value(at) != Value::Int(1) {
-            let written = shorten(self.tree.text(at).unwrap_or(self.tree.describe(at)));
-            let message = format!("version `{written}` of the language; this program reads 1");
+            let message = match self.tree.text(at) {
+                Some("1") => "the version of the language is a number, and this is text".to_owned(),
+                text => {
+                    let written = shorten(text.unwrap_or(self.tree.describe(at)));
+                    format!("version `{written}` of the language; this program reads 1")
+                }
+            };
             self.hint(at, message, "write `xavantes: 1`");
         }
     }

@@ -62,7 +62,7 @@ impl Shown<'_> {
     /// All in a line: `12 of 60 run: 3 changed inputs, 9 depend on them; 48 stand`.
     pub(super) fn line(&self) -> String {
         let mut counts = Counts::default();
-        let mut reasons: Vec<(&'static str, u64)> = Vec::new();
+        let mut reasons: Vec<(InShort, u64)> = Vec::new();
         for (_, forecast) in &self.foresight.activities {
             counts.add(forecast);
             let Some(word) = reason_in_short(forecast) else {
@@ -80,7 +80,8 @@ impl Shown<'_> {
             n => format!("{n} of {} run", counts.all()),
         };
         let mut parts: Vec<String> = Vec::new();
-        for (word, n) in reasons {
+        for ((of_one, of_many), n) in reasons {
+            let word = if n == 1 { of_one } else { of_many };
             parts.push(format!("{n} {word}"));
         }
         match (counts.depends, counts.runs) {
@@ -312,23 +313,28 @@ fn changed(change: &Change) -> String {
     }
 }
 
-/// The reason in the words of the line, after a number.
-fn reason_in_short(forecast: &Forecast) -> Option<&'static str> {
+/// A reason in the words of the line, after the number 1 and after others.
+type InShort = (&'static str, &'static str);
+
+/// The reason why an activity runs.
+fn reason_in_short(forecast: &Forecast) -> Option<InShort> {
     Some(match forecast {
         Forecast::Stands(_)
         | Forecast::Depends(_)
         | Forecast::Unknown
         | Forecast::Skipped
         | Forecast::Runs(Recall::Stands(_)) => return None,
-        Forecast::Lost(_) => "lost their files",
-        Forecast::Runs(Recall::Absent) => "new",
-        Forecast::Runs(Recall::NotCompleted(_)) => "not completed before",
-        Forecast::Runs(Recall::Nothing | Recall::TooLong) => "without a recorded outcome",
+        Forecast::Lost(_) => ("lost its files", "lost their files"),
+        Forecast::Runs(Recall::Absent) => ("new", "new"),
+        Forecast::Runs(Recall::NotCompleted(_)) => ("not completed before", "not completed before"),
+        Forecast::Runs(Recall::Nothing | Recall::TooLong) => {
+            ("without a recorded outcome", "without a recorded outcome")
+        }
         Forecast::Runs(Recall::Changed(changes)) => match changes.first() {
-            Some(Change::Command) => "changed commands",
-            Some(Change::Environment) => "changed environments",
-            Some(Change::Inputs(_)) => "changed inputs",
-            Some(Change::Outputs) | None => "changed outputs",
+            Some(Change::Command) => ("changed command", "changed commands"),
+            Some(Change::Environment) => ("changed environment", "changed environments"),
+            Some(Change::Inputs(_)) => ("changed input", "changed inputs"),
+            Some(Change::Outputs) | None => ("changed output", "changed outputs"),
         },
     })
 }

@@ -19,6 +19,7 @@ use super::{Home, several};
 use crate::ask::unfit;
 use crate::failure::Failure;
 use crate::home;
+use crate::inputs::not_taken;
 
 /// The time to wait for a machine that takes files: the machines of a grid that starts register within
 /// seconds.
@@ -80,7 +81,7 @@ impl Transfers {
         } else {
             self.store.add_file(path)
         };
-        added.map_err(|error| Failure::because(&error))
+        added.map_err(|error| not_taken(&error))
     }
 
     /// Gives what was taken to one machine, all of it, which keeps it durably: the preferred one if

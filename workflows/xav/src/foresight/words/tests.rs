@@ -39,7 +39,7 @@ fn the_line_has_the_reasons_and_their_numbers() {
     assert_eq!(of(vec![stands(), stands()]), "none of 2 runs; 2 stand");
     assert_eq!(
         of(vec![inputs(), on(&[1]), stands()]),
-        "2 of 3 run: 1 changed inputs, 1 depends on it; 1 stands"
+        "2 of 3 run: 1 changed input, 1 depends on it; 1 stands"
     );
     let failed = Forecast::Runs(Recall::NotCompleted(ActivityPhase::Faulted));
     assert_eq!(
