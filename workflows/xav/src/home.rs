@@ -203,8 +203,8 @@ impl Scope {
                     .iter()
                     .map(|(process, _)| (*process, String::new()))
                     .collect();
-                let Choice { process, .. } = choose(Some(id), &names)?;
-                self.tell_namesake(id, process);
+                let process = choose(Some(id), &names)?;
+                self.refuse_namesake(id, process)?;
                 let directory = runs.names.iter().find(|(known, _)| *known == process);
                 let (_, directory) = directory.expect("it was chosen among these");
                 let location = Location::Here(directory.clone());
@@ -252,7 +252,7 @@ impl Scope {
             .iter()
             .map(|one| (one.summary.process, one.summary.name.clone()))
             .collect();
-        let process = choose(id, &names)?.tell();
+        let process = choose(id, &names)?;
         let at = entries
             .iter()
             .position(|one| one.summary.process == process);
@@ -263,19 +263,18 @@ impl Scope {
         })
     }
 
-    /// Says that a word, the beginning of this process's ID, is the name of another process too. Most
-    /// words are no names, so the directories are seldom looked into for that.
-    fn tell_namesake(&self, word: &str, process: ProcessId) {
+    /// Refuses a word that is the name of other processes too. Most words are no names, so the directories are
+    /// seldom looked into for that.
+    fn refuse_namesake(&self, word: &str, process: ProcessId) -> Result<(), Failure> {
         if !may_be_name(word) {
-            return;
+            return Ok(());
         }
         let (entries, _) = list(self);
         let names: Vec<(ProcessId, String)> = entries
             .into_iter()
             .map(|one| (one.summary.process, one.summary.name))
             .collect();
-        let namesake = namesake(word, process, &names);
-        Choice { process, namesake }.tell();
+        namesake(word, process, &names).map_or(Ok(()), Err)
     }
 
     /// The state directories in it; a grid has none here.
@@ -370,33 +369,14 @@ fn processes(directory: &StateDirectory) -> Result<(Known, bool), Failure> {
     Ok((Known { processes, disk }, source.is_live()))
 }
 
-/// The process that a word chooses.
-#[derive(Debug)]
-pub(crate) struct Choice {
-    process: ProcessId,
-    /// The word is the name of another process as well, in these words.
-    namesake: Option<String>,
-}
-
-impl Choice {
-    /// The process, after a doubt about the word was told.
-    pub(crate) fn tell(self) -> ProcessId {
-        if let Some(namesake) = self.namesake {
-            screen::warn(&namesake);
-        }
-        self.process
-    }
-}
-
 /// One of these, the newest first: by the beginning of its ID, else the newest of a name, or the newest of
-/// all where no word is given.
-pub(crate) fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<Choice, Failure> {
-    let without_doubt = |process| Choice {
-        process,
-        namesake: None,
-    };
+/// all where no word is given. A word that is both is refused: what is cancelled or forgotten is gone.
+pub(crate) fn choose(
+    id: Option<&str>,
+    known: &[(ProcessId, String)],
+) -> Result<ProcessId, Failure> {
     let Some(id) = id else {
-        let newest = known.first().map(|(process, _)| without_doubt(*process));
+        let newest = known.first().map(|(process, _)| *process);
         return newest.ok_or_else(|| {
             Failure::refused("there is no process yet").help("start one: xav run FILE")
         });
@@ -409,7 +389,7 @@ pub(crate) fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<
     let mut named = known.iter().filter(|(_, name)| name == id);
     match fits.as_slice() {
         [] => match named.next() {
-            Some((process, _)) => Ok(without_doubt(*process)),
+            Some((process, _)) => Ok(*process),
             None => {
                 let names = known.iter().map(|(_, name)| name.as_str());
                 let near = text::nearest(id, names.filter(|name| !name.is_empty()));
@@ -420,10 +400,10 @@ pub(crate) fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<
                 })
             }
         },
-        [(process, _)] => Ok(Choice {
-            process: *process,
-            namesake: namesake(id, *process, known),
-        }),
+        [(process, _)] => match namesake(id, *process, known) {
+            None => Ok(*process),
+            Some(doubt) => Err(doubt),
+        },
         several => {
             let mut lines: Vec<String> = several
                 .iter()
@@ -446,12 +426,15 @@ pub(crate) fn choose(id: Option<&str>, known: &[(ProcessId, String)]) -> Result<
 
 /// The doubt where a word, the beginning of a process's ID, is the name of another process; of these, the
 /// newest first.
-fn namesake(word: &str, chosen: ProcessId, known: &[(ProcessId, String)]) -> Option<String> {
+fn namesake(word: &str, chosen: ProcessId, known: &[(ProcessId, String)]) -> Option<Failure> {
     let mut named = known.iter().filter(|(_, name)| name == word);
     let (newest, _) = named.next().filter(|(newest, _)| *newest != chosen)?;
-    Some(format!(
-        "{word} is the beginning of the ID {chosen}, which is meant; the newest process of the name {word} is {newest}"
-    ))
+    let doubt =
+        format!("{word} is the beginning of the ID {chosen}, and the name of other processes");
+    let help = format!(
+        "say more of the ID that you mean; the newest process of the name {word} is {newest}"
+    );
+    Some(Failure::refused(doubt).help(help))
 }
 
 /// True if a word is written as the names of definitions are, and no ID.

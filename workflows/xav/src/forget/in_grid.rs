@@ -12,7 +12,7 @@ use wire::client::{Answer, Request, Summary};
 use super::{FORGETTING_TIME, FORGOTTEN_MAX, forget_one, is_older, not_ended, said, tell_foretold};
 use crate::arguments::{Following, Forget};
 use crate::failure::{Failure, Outcome};
-use crate::home::{self, Choice};
+use crate::home;
 use crate::remote::{Home, Remote};
 use crate::sources::Sources;
 use crate::watch::Host;
@@ -36,9 +36,8 @@ pub(super) fn forget(remote: &Remote, arguments: &Forget) -> Outcome {
                 .map(|(_, one)| (one.process, one.name.clone()))
                 .collect();
             let ids = arguments.ids.iter();
-            let chosen: Result<BTreeSet<ProcessId>, Failure> = ids
-                .map(|id| home::choose(Some(id), &names).map(Choice::tell))
-                .collect();
+            let chosen: Result<BTreeSet<ProcessId>, Failure> =
+                ids.map(|id| home::choose(Some(id), &names)).collect();
             let chosen = chosen?;
             let is_chosen = |(_, one): &&(Home, Summary)| chosen.contains(&one.process);
             known.iter().filter(is_chosen).collect()

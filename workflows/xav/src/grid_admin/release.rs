@@ -53,7 +53,7 @@ fn holder(word: &str, nodes: &[Node]) -> Result<ProcessId, Failure> {
     let known = known.into_iter().map(|process| (process, String::new()));
     let known: Vec<(ProcessId, String)> = known.collect();
     match home::choose(Some(word), &known) {
-        Ok(chosen) => Ok(chosen.tell()),
+        Ok(chosen) => Ok(chosen),
         Err(failure) if is_known => Err(failure),
         Err(failure) => Err(failure.help(
             "nor a process manager of that name; xav nodes NAME shows the processes that hold slots of a \

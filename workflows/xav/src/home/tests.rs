@@ -9,9 +9,9 @@ fn known(ids: &[&str]) -> Vec<(ProcessId, String)> {
 #[test]
 fn a_process_is_found_by_the_beginning_of_its_name() {
     let known = known(&["0abc000000000", "0abd000000000", "1xyz000000000"]);
-    assert_eq!(choose(Some("1"), &known).unwrap().process, known[2].0);
-    assert_eq!(choose(Some("0ABD"), &known).unwrap().process, known[1].0);
-    assert_eq!(choose(None, &known).unwrap().process, known[0].0);
+    assert_eq!(choose(Some("1"), &known).unwrap(), known[2].0);
+    assert_eq!(choose(Some("0ABD"), &known).unwrap(), known[1].0);
+    assert_eq!(choose(None, &known).unwrap(), known[0].0);
 }
 
 #[test]
@@ -44,15 +44,15 @@ fn a_name_is_that_of_its_newest_process_where_no_id_begins_so() {
     ]
     .map(|(id, name)| (id.parse().unwrap(), name.to_owned()))
     .to_vec();
-    let align = choose(Some("align"), &known).unwrap();
-    assert_eq!((align.process, align.namesake), (known[0].0, None));
-    // The beginning of an ID goes before, and the doubt is told.
-    let doubtful = choose(Some("a"), &known).unwrap();
-    assert_eq!(doubtful.process, known[2].0);
+    assert_eq!(choose(Some("align"), &known).unwrap(), known[0].0);
+    // A word that is the beginning of an ID too is refused: nothing is cancelled or forgotten by mistake.
+    let doubtful = choose(Some("a"), &known).unwrap_err();
     assert_eq!(
-        doubtful.namesake.unwrap(),
-        "a is the beginning of the ID a000000000000, which is meant; the newest process of the name a is 0abc000000000"
+        doubtful.to_string(),
+        "a is the beginning of the ID a000000000000, and the name of other processes\n  \
+         say more of the ID that you mean; the newest process of the name a is 0abc000000000"
     );
+    assert_eq!(choose(Some("a0"), &known).unwrap(), known[2].0);
     let slip = choose(Some("algin"), &known).unwrap_err();
     assert_eq!(
         slip.to_string(),
