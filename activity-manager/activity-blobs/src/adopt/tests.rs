@@ -77,29 +77,28 @@ fn a_large_output_is_not_written_again() {
 
 #[test]
 fn a_program_stays_one_however_often_it_is_collected() {
-    let scene = Scene::new(&vec![7; LARGE_BYTES]);
-    fs::set_permissions(scene.left(), fs::Permissions::from_mode(0o755)).unwrap();
-    // A link to it, which comes first in the listing.
-    std::os::unix::fs::symlink("left", scene.path("work/a-link")).unwrap();
+    let content = vec![7; LARGE_BYTES];
+    let scene = Scene::new(&content);
+    let program = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(scene.left(), program.clone()).unwrap();
+    // A directory with another one, and a link to it that comes first in the listing.
+    fs::create_dir(scene.path("work/all")).unwrap();
+    fs::write(scene.path("work/all/tool"), &content).unwrap();
+    fs::set_permissions(scene.path("work/all/tool"), program).unwrap();
+    std::os::unix::fs::symlink("tool", scene.path("work/all/a-link")).unwrap();
     let all = Produced {
         name: "all".into(),
-        path: "./".into(),
+        path: "all/".into(),
     };
     for _ in 0..2 {
         let collected = scene
             .store
             .collect(&scene.path("work"), std::slice::from_ref(&all));
-        let listing = scene
-            .store
-            .read(collected.unwrap()[0].hash, 1 << 20)
-            .unwrap();
-        let listing = String::from_utf8(listing).unwrap();
-        let kinds: Vec<&str> = listing
-            .lines()
-            .filter_map(|line| line.split(' ').next())
-            .collect();
-        assert_eq!(kinds.len(), 2, "{listing}");
-        assert_eq!(kinds[0], kinds[1], "{listing}");
+        let listing = scene.store.read(collected.unwrap()[0].hash, 1 << 20);
+        let listing = String::from_utf8(listing.unwrap()).unwrap();
+        let files: Vec<&str> = listing.lines().skip(1).collect();
+        assert_eq!(files.len(), 2, "{listing}");
+        assert!(files.iter().all(|line| line.starts_with("p ")), "{listing}");
         assert_eq!(scene.collect().kind, ArtifactKind::Program);
     }
     let mode = fs::metadata(scene.left()).unwrap().permissions().mode();
