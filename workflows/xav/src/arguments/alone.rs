@@ -56,7 +56,7 @@ mod tests {
     fn a_command_that_is_read_alone_says_the_same() {
         for line in [
             "xav run a.yaml",
-            "xav run a.yaml --input n=1 --input -x=2 --slots 2 --json",
+            "xav run a.yaml --input n=1 --input m=-2 --slots 2 --json",
             "xav run --state s -- a.yaml",
             "xav submit a.yaml --grid lab --priority 3",
             "xav status",

@@ -79,11 +79,11 @@ fn what_it_waits_for_is_named() {
             ActivityPhase::Waiting,
             None
         ),
-        "merge waits\n  / does 2 items at a time: now range and merge, and 3 come before it\n"
+        "merge waits\n  sequence does 2 items at a time: now range and merge, and 3 come before it\n"
     );
     assert_eq!(
         explanation(vec![items(Vec::new(), 0)], ActivityPhase::Waiting, None),
-        "merge waits\n  / does 2 items at a time: it is the next one\n"
+        "merge waits\n  sequence does 2 items at a time: it is the next one\n"
     );
     let passing = Reason::Passing {
         maker: ActivityId(1),
