@@ -84,7 +84,7 @@ pub(crate) struct Launched {
 pub(crate) struct NotLaunched {
     pub(crate) error: io::Error,
     /// The program that it was to execute, with all that belongs to it.
-    pub(crate) image: Image,
+    pub(crate) image: Box<Image>,
 }
 
 /// Why a child did not execute a program.
@@ -141,7 +141,7 @@ impl Launcher {
                 self.keep(room);
                 Err(NotLaunched {
                     error: io::Error::from_raw_os_error(errno),
-                    image: image.expect("a room is furnished while it is in use"),
+                    image: Box::new(image.expect("a room is furnished while it is in use")),
                 })
             }
         }

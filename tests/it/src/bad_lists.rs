@@ -66,7 +66,10 @@ fn an_item_of_ten_megabytes_is_an_error_that_says_how_large_it_may_be() {
     let sandbox = Sandbox::new();
     let large = printing("head -c 10000000 /dev/zero | tr '\\\\0' x");
     let said = fault(&sandbox, "found", [&large, "['true']"], None);
-    assert_says(&said, "too-large: wrote 10000000 bytes to stdout; at most 1048576 (1.0 MiB)");
+    assert_says(
+        &said,
+        "too-large: wrote 10000000 bytes to stdout; at most 1048576 (1.0 MiB)",
+    );
     // It is within what the inputs may have, but not within what a command may.
     let large = format!("[\"{}\"]", "x".repeat(LONG));
     sandbox.file("large.json", large);

@@ -187,7 +187,7 @@ impl Executor {
                 match self.parts.containment.place(slot, start.memory_bytes_max) {
                     Ok(again) => {
                         place = again;
-                        launch(image, &place).map_err(not_created)
+                        launch(*image, &place).map_err(not_created)
                     }
                     Err(error) => Err(no_group(error)),
                 }

@@ -32,7 +32,8 @@ fn a_machine_that_does_not_come_back_is_forgotten_and_joins_again_when_it_does()
                 (true, true) | (false, false) => None,
             }
         });
-    for machine in [held, idle] {
+    // The idle one first: what has not started on the other one would go to it, and it would be held.
+    for machine in [idle, held] {
         world.end_activity_manager(machine);
     }
     let (held_name, idle_name) = (format!("am{}", held + 1), format!("am{}", idle + 1));
