@@ -1,6 +1,6 @@
 //! Rule 8: a recorded outcome stands only for what was decided by the same, is what was recorded,
 //! and follows what it depends on; and what could stand for an activity of a process that mends
-//! another is never run again.
+//! another, and stands for no other one of it, is never run again.
 
 use model::{ActivityId, AttemptId, ProcessId, Value};
 use process_core::record::End;
@@ -133,11 +133,21 @@ fn runs(known: &Known, attempt: AttemptId, judged: &mut Judged) -> Result<(), St
         return Ok(());
     }
     judged.count_if(recorded.completed.contains(&activity));
+    // Each outcome stands for one activity, so that of several with the same command one may run.
+    let stands_already = |one: ActivityId| {
+        let mut stand = own.into_iter().flat_map(|process| process.reused.values());
+        stand.any(|of| match recorded.reused.get(&one) {
+            Some(recalled) => of == recalled,
+            None => (of.process, of.activity) == (*base, one),
+        })
+    };
     // Wherever it was in a list: what decides is what it is given.
     let mut completed = recorded.completed.iter();
-    if let Some(other) = completed
-        .find(|&&one| is_same(known, (*base, one), (id, activity)) && !known.is_folded(*base, one))
-    {
+    if let Some(other) = completed.find(|&&one| {
+        is_same(known, (*base, one), (id, activity))
+            && !known.is_folded(*base, one)
+            && !stands_already(one)
+    }) {
         return Err(format!(
             "{attempt} starts, and {base} has recorded its outcome as that of {other}"
         ));
