@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use machine::Context;
 use model::{AttemptId, Mono};
-use wire::attempt::End;
+use wire::attempt::{End, Outcome};
 use wire::executor::{
     DaemonHello, Ended, ExecutorHello, FromExecutor, Held, PROTOCOL, Phase, Started, ToExecutor,
 };
@@ -249,7 +249,7 @@ impl ActivityManager {
         match &attempt.state {
             // An outcome that nobody asks for is sent anyway until it is acknowledged.
             AttemptState::Queued(_) if attempt.stopping || !attempt.retracting => {
-                let outcome = outcome::without_run(id, End::Stopped);
+                let outcome = Outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }
             AttemptState::Queued(_) => self.take_back(attempt.owner, attempt),
@@ -320,7 +320,7 @@ impl ActivityManager {
 
     /// The outcome of this attempt will never be known.
     fn lose(&mut self, now: Mono, attempt: Attempt) {
-        let mut outcome = outcome::without_run(attempt.id, End::Lost);
+        let mut outcome = Outcome::without_run(attempt.id, End::Lost);
         if let AttemptState::Running { pid, started } = attempt.state {
             (outcome.pid, outcome.started) = (pid, started);
         }

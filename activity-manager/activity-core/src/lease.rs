@@ -9,7 +9,7 @@
 
 use machine::Context;
 use model::{AttemptId, Epoch, Mono, Span};
-use wire::attempt::FromActivity;
+use wire::attempt::{FromActivity, Outcome};
 use wire::executor::{Lease, ToExecutor};
 use wire::lease;
 use wire::resource::FromResource;
@@ -17,7 +17,6 @@ use wire::resource::FromResource;
 use crate::attempt::AttemptState;
 use crate::io::{Config, Effect};
 use crate::manager::{ActivityManager, raise_epoch};
-use crate::outcome;
 use crate::parts::lease::End;
 use crate::parts::process::ProcessLink;
 
@@ -64,7 +63,7 @@ impl ActivityManager {
             };
             match &attempt.state {
                 AttemptState::Waiting(_) | AttemptState::Staging(_) | AttemptState::Staged(_) => {
-                    let outcome = outcome::without_run(id, wire::attempt::End::Stopped);
+                    let outcome = Outcome::without_run(id, wire::attempt::End::Stopped);
                     self.end(now, attempt, outcome);
                 }
                 // The executor does this by itself; it may not have received all of it.

@@ -1,6 +1,6 @@
 //! Converts the executor's measurements into outcomes for the process manager.
 
-use model::{AttemptId, Bytes, FaultName, Span, Wall};
+use model::{Bytes, FaultName};
 use wire::attempt::{CAPTURE_BYTES_MAX, End, Failure, Log, Outcome, STDERR_TAIL_BYTES_MAX};
 use wire::executor::{Captured, Ended, Exit, SiteLimit};
 
@@ -110,35 +110,6 @@ fn within(limit: Option<SiteLimit>, message: String) -> String {
         Some(limit) => format!("{message}; {limit}"),
         None => message,
     }
-}
-
-/// The outcome of an attempt that has not run, or whose run is unknown.
-pub(crate) fn without_run(attempt: AttemptId, end: End) -> Outcome {
-    Outcome {
-        attempt,
-        end,
-        started: Wall(0),
-        wall: Span::ZERO,
-        cpu: Span::ZERO,
-        peak_memory: Bytes::ZERO,
-        exit_code: None,
-        pid: 0,
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        log: None,
-    }
-}
-
-/// The outcome of a failure without a command.
-pub(crate) fn failed(attempt: AttemptId, name: FaultName, message: String) -> Outcome {
-    let failure = Failure {
-        name,
-        message,
-        directory: String::new(),
-        stderr_tail: String::new(),
-    };
-    without_run(attempt, End::Failed(Box::new(failure)))
 }
 
 /// Approximate bytes of an outcome.

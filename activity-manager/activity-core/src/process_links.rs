@@ -3,13 +3,14 @@
 use machine::Context;
 use model::limits::STAGED_MAX;
 use model::{AttemptId, Bytes, Epoch, FaultName, Mono, Span};
-use wire::attempt::{ATTEMPTS_MAX, Dispatch, End, FromActivity, PROBES_MAX, Refusal, ToActivity};
+use wire::attempt::{
+    ATTEMPTS_MAX, Dispatch, End, FromActivity, Outcome, PROBES_MAX, Refusal, ToActivity,
+};
 
 use crate::attempt::{Attempt, AttemptState, dispatch_bytes, start_bytes};
 use crate::closed::Closed;
 use crate::io::{ATTEMPTS_KNOWN_MAX, Config, DISPATCH_BYTES_MAX, Effect, KNOWN_BYTES_MAX, Stream};
 use crate::manager::{ActivityManager, has_forgotten, raise_epoch, settle};
-use crate::outcome;
 use crate::parts::process::ProcessLink;
 use crate::record::Event;
 
@@ -269,7 +270,7 @@ impl ActivityManager {
         };
         match failure {
             Some((name, message)) => {
-                self.end(now, attempt, outcome::failed(id, name, message));
+                self.end(now, attempt, Outcome::failed(id, name, message));
             }
             None => {
                 self.attempts.insert(attempt);
@@ -349,7 +350,7 @@ impl ActivityManager {
         };
         match &attempt.state {
             AttemptState::Waiting(_) | AttemptState::Staging(_) | AttemptState::Staged(_) => {
-                let outcome = outcome::without_run(id, End::Stopped);
+                let outcome = Outcome::without_run(id, End::Stopped);
                 self.end(now, attempt, outcome);
             }
             AttemptState::Queued(_) | AttemptState::Running { .. } => {

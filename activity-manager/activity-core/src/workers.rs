@@ -7,7 +7,6 @@ use wire::attempt::{End, Fetched, FromActivity, Outcome};
 use crate::attempt::{Attempt, AttemptState, Collecting};
 use crate::io::{Effect, Trouble, Workplace};
 use crate::manager::ActivityManager;
-use crate::outcome;
 use crate::record::Note;
 
 impl ActivityManager {
@@ -40,7 +39,7 @@ impl ActivityManager {
                     AttemptState::Staged(Box::new(self.config.start(*dispatch, directory, &note)));
             }
             (AttemptState::Staging(_), Err(Trouble { name, message })) => {
-                let outcome = outcome::failed(id, name, message);
+                let outcome = Outcome::failed(id, name, message);
                 attempt.state = AttemptState::Staged(Box::default());
                 return self.end(now, attempt, outcome);
             }
@@ -95,7 +94,7 @@ impl ActivityManager {
         }
         match &attempt.state {
             AttemptState::Staging(_) => {
-                let outcome = outcome::without_run(id, End::Lacking(inputs));
+                let outcome = Outcome::without_run(id, End::Lacking(inputs));
                 self.end(now, attempt, outcome);
             }
             AttemptState::Waiting(_)

@@ -133,7 +133,7 @@ impl RetentionThread {
             };
             let is_due = may_go && is_old(&log);
             if !is_due || !is_gone(fs::remove_file(&log.path), &log.path) {
-                // One that could not be removed still takes room.
+                // A log that could not be removed still takes room.
                 rest.push((log, may_go && !is_due));
             }
         }

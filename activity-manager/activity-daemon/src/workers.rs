@@ -409,7 +409,7 @@ pub(crate) fn lay(
                 lacking.push(input);
             }
             Err(error) => {
-                // What was laid may be what fills the disk, and nobody looks for it any more.
+                // Inputs that were laid may be what fills the disk, and nobody looks for them any more.
                 if let Err(error) = empty(Path::new(directory)) {
                     tracing::warn!(%error, directory, "inputs that are of no use could not be removed");
                 }

@@ -571,6 +571,37 @@ pub struct Outcome {
     pub log: Option<Log>,
 }
 
+impl Outcome {
+    /// The outcome of an attempt that has not run, or whose run is unknown.
+    pub fn without_run(attempt: AttemptId, end: End) -> Outcome {
+        Outcome {
+            attempt,
+            end,
+            started: Wall(0),
+            wall: Span::ZERO,
+            cpu: Span::ZERO,
+            peak_memory: Bytes::ZERO,
+            exit_code: None,
+            pid: 0,
+            outputs: Vec::new(),
+            stdout: None,
+            stderr: None,
+            log: None,
+        }
+    }
+
+    /// The outcome of a failure without a command.
+    pub fn failed(attempt: AttemptId, name: FaultName, message: String) -> Outcome {
+        let failure = Failure {
+            name,
+            message,
+            directory: String::new(),
+            stderr_tail: String::new(),
+        };
+        Outcome::without_run(attempt, End::Failed(Box::new(failure)))
+    }
+}
+
 /// The place and length of an attempt's log on its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Log {

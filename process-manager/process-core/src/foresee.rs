@@ -8,7 +8,6 @@
 
 mod unknown;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use expression::Programs;
@@ -24,9 +23,10 @@ use crate::clients::expansions;
 use crate::enact::compare::compared;
 use crate::enact::decide::{assignments, decide_one};
 use crate::enact::evaluate::Evaluator;
-use crate::enact::reuse::{Decided, decided, stands};
+use crate::enact::reuse::{Decided, decided};
 use crate::lookup::recorded::{BaseIndex, Recorded};
 use crate::lookup::shared::SharedOutcomes;
+use crate::lookup::{Hit, Sources};
 use crate::parts::Parts;
 use crate::process::Process;
 use crate::process::folding::KEPT;
@@ -72,11 +72,11 @@ pub fn foresee<'a>(
         true => Recorded::of(processes.values().copied()),
         false => Recorded::default(),
     };
-    let known = |id| processes.get(&id).copied();
+    let process_of = |id| processes.get(&id).copied();
     let mut shared = SharedOutcomes::default();
     shared.take(earlier);
-    let sources = Sources::new(&bases, (&recorded, &shared), &known);
-    follow(&founded, &sources, has_files, STEPS_OFFLINE_MAX)
+    let known = Known::new(&bases, (&recorded, &shared), &process_of);
+    follow(&founded, &known, has_files, STEPS_OFFLINE_MAX)
 }
 
 /// The forecast of a process that was interrupted and would be resumed. `base` is the one whose outcomes stand in
@@ -94,8 +94,8 @@ pub fn foresee_resumed(
     // Its own outcomes come first.
     let bases: Vec<&Process> = std::iter::once(process).chain(base).collect();
     let (recorded, shared) = (Recorded::default(), SharedOutcomes::default());
-    let sources = Sources::new(&bases, (&recorded, &shared), &|_| None);
-    follow(&founded, &sources, has_files, STEPS_OFFLINE_MAX)
+    let known = Known::new(&bases, (&recorded, &shared), &|_| None);
+    follow(&founded, &known, has_files, STEPS_OFFLINE_MAX)
 }
 
 impl Parts {
@@ -115,10 +115,10 @@ impl Parts {
             Err(base) => return absent(base),
         };
         let bases: Vec<&Process> = base.into_iter().collect();
-        let known = |id| step.cx.process(id);
+        let process_of = |id| step.cx.process(id);
         let outcomes = (self.cache.recorded(), self.cache.shared());
-        let sources = Sources::new(&bases, outcomes, &known);
-        follow(&founded, &sources, &mut |_| true, STEPS_MAX)
+        let known = Known::new(&bases, outcomes, &process_of);
+        follow(&founded, &known, &mut |_| true, STEPS_MAX)
     }
 }
 
@@ -137,12 +137,7 @@ fn shares_outcomes(founded: &Founded) -> bool {
     })
 }
 
-fn follow(
-    founded: &Founded,
-    sources: &Sources<'_>,
-    has_files: HasFiles<'_>,
-    steps_max: u64,
-) -> Answer {
+fn follow(founded: &Founded, known: &Known<'_>, has_files: HasFiles<'_>, steps_max: u64) -> Answer {
     // An outcome is looked up for each activity of a process that has a base.
     let founded = Founded {
         base: founded.base.or(Some(founded.key.process())),
@@ -152,7 +147,8 @@ fn follow(
         Ok(process) => {
             let mut paper = Paper {
                 process,
-                sources,
+                known,
+                taken: BTreeSet::new(),
                 programs: Programs::default(),
                 unknown: Unknown::default(),
                 forecasts: BTreeMap::new(),
@@ -167,96 +163,42 @@ fn follow(
 }
 
 /// Processes whose outcomes may stand.
-struct Sources<'a> {
-    /// The first one first, with all of its activities by name.
+struct Known<'a> {
+    /// The first one first.
     bases: Vec<Base<'a>>,
     recorded: &'a Recorded,
     shared: &'a SharedOutcomes,
     known: &'a dyn Fn(ProcessId) -> Option<&'a Process>,
-    /// The outcomes that stand for an activity.
-    taken: RefCell<BTreeSet<AttemptId>>,
 }
 
-/// A process whose outcomes may stand.
+/// A process with its completed activities, and with all of them by name.
 struct Base<'a> {
     process: &'a Process,
-    /// Those that stand for nothing yet.
-    index: RefCell<BaseIndex>,
+    completed: BaseIndex,
     by_name: BTreeMap<String, ActivityId>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> Known<'a> {
     fn new(
         bases: &[&'a Process],
         (recorded, shared): (&'a Recorded, &'a SharedOutcomes),
         known: &'a dyn Fn(ProcessId) -> Option<&'a Process>,
-    ) -> Sources<'a> {
+    ) -> Known<'a> {
         let bases = bases.iter().map(|&base| {
             let definition = base.definition();
             let ids = definition.activities().iter();
             let by_name = ids.map(|&id| (definition.name_of(id.node()), id)).collect();
             Base {
                 process: base,
-                index: RefCell::new(BaseIndex::of(base)),
+                completed: BaseIndex::of(base),
                 by_name,
             }
         });
-        Sources {
+        Known {
             bases: bases.collect(),
             recorded,
             shared,
             known,
-            taken: RefCell::default(),
-        }
-    }
-
-    /// The recorded outcome for an activity, as a lookup in a run finds it.
-    fn find(
-        &self,
-        process: &Process,
-        activity: ActivityId,
-        decided: &Decided,
-    ) -> Option<Found<'_, 'a>> {
-        let cache_key = decided.cache_key;
-        let cache = process.definition().activity_as_written(activity)?.cache;
-        let of_bases = self.bases.iter().find_map(|base| {
-            let index = base.index.borrow();
-            let (reused, source) = index.find(base.process, (process, activity), cache_key)?;
-            Some(Found {
-                is_discarded: base.process.is_unneeded(source),
-                reused,
-                source: (cache != Caching::Always).then_some((base, source)),
-            })
-        });
-        let of_any = || {
-            let asks = cache == Caching::Always;
-            let (id, source) = self.recorded.get(process, cache_key.key).filter(|_| asks)?;
-            let from = (self.known)(id)?;
-            let reused = stands(from, source, process, activity, cache_key)?;
-            Some(Found {
-                is_discarded: from.is_unneeded(source),
-                reused,
-                source: None,
-            })
-        };
-        let of_earlier = || {
-            let taken = self.taken.borrow();
-            let reused = self.shared.find((process, activity), decided, &taken)?;
-            Some(Found {
-                reused,
-                is_discarded: false,
-                source: None,
-            })
-        };
-        of_bases.or_else(of_any).or_else(of_earlier)
-    }
-
-    /// An outcome stands for an activity, and for no other one.
-    fn take(&self, found: &Found<'_, '_>) {
-        self.taken.borrow_mut().insert(found.reused.of);
-        if let Some((base, source)) = found.source {
-            let key = found.reused.cache_key.key;
-            base.index.borrow_mut().take(key, source);
         }
     }
 
@@ -274,19 +216,12 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A recorded outcome that may stand.
-struct Found<'s, 'a> {
-    reused: Reused,
-    /// True if the process that has it discards its files.
-    is_discarded: bool,
-    /// The base, and its activity, where it is of one.
-    source: Option<(&'s Base<'a>, ActivityId)>,
-}
-
 /// A process that is enacted on paper.
 struct Paper<'s, 'a> {
     process: Process,
-    sources: &'s Sources<'a>,
+    known: &'s Known<'a>,
+    /// The outcomes that stand for an activity.
+    taken: BTreeSet<AttemptId>,
     programs: Programs,
     unknown: Unknown,
     forecasts: BTreeMap<ActivityId, Forecast>,
@@ -403,6 +338,21 @@ impl Paper<'_, '_> {
         self.take(DECISION_STEPS);
     }
 
+    /// The recorded outcome for an activity, as a lookup in a run finds it.
+    fn find(&self, activity: ActivityId, decided: &Decided) -> Option<Hit> {
+        let bases = self.known.bases.iter();
+        let bases: Vec<(&Process, &BaseIndex)> =
+            bases.map(|base| (base.process, &base.completed)).collect();
+        let sources = Sources {
+            bases: &bases,
+            recorded: self.known.recorded,
+            shared: self.known.shared,
+            taken: &self.taken,
+            known: self.known.known,
+        };
+        sources.find((&self.process, activity), decided)
+    }
+
     /// Foresees a ready activity. Returns true if a recorded outcome stands for it.
     fn reuse(&mut self, activity: ActivityId, has_files: HasFiles<'_>) -> bool {
         let makers = self
@@ -423,11 +373,10 @@ impl Paper<'_, '_> {
                 .insert(activity, Forecast::Runs(Recall::Nothing));
             return false;
         };
-        let found = self.sources.find(&self.process, activity, &decided);
-        let forecast = match found {
+        let forecast = match self.find(activity, &decided) {
             None => {
                 let reason = self
-                    .sources
+                    .known
                     .reason(&self.process, activity, &decided.cache_key);
                 Forecast::Runs(reason)
             }
@@ -435,7 +384,7 @@ impl Paper<'_, '_> {
                 let may_lack = found.is_discarded && self.process.may_lack(activity);
                 let of = found.reused.of;
                 if may_lack || has_files(&found.reused) {
-                    self.sources.take(&found);
+                    self.taken.insert(of);
                     let reused = found.reused;
                     self.forecasts.insert(activity, Forecast::Stands(of));
                     let written = reused.writes.iter().map(|(variable, _)| *variable);

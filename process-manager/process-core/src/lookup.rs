@@ -9,6 +9,7 @@
 
 pub(crate) mod recorded;
 pub(crate) mod shared;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,7 @@ use model::{ActivityId, AttemptId, Caching, ProcessId, ResourceId};
 
 use crate::budget::{ATTEMPT_STEPS, Slice};
 use crate::enact::evaluate::Evaluator;
-use crate::enact::reuse::{decided, stands};
+use crate::enact::reuse::decided;
 use crate::io::Effect;
 use crate::process::Process;
 use crate::record::{ActivityPhase, Phase, Reused};
@@ -27,6 +28,7 @@ use crate::step::Step;
 
 use self::recorded::{BaseIndex, Recorded};
 use self::shared::SharedOutcomes;
+pub(crate) use self::sources::{Hit, Sources};
 
 /// Recorded outcomes that may stand for activities.
 #[derive(Debug, Default)]
@@ -47,16 +49,6 @@ struct Open {
     taken: BTreeSet<AttemptId>,
     /// Number of entries of `Index::fresh` for which a cache lookup was made.
     n_looked: usize,
-}
-
-/// A recorded outcome that may stand for an activity.
-#[derive(Debug)]
-pub(crate) struct Hit {
-    pub(crate) reused: Reused,
-    /// True if the process that has it discards its files.
-    pub(crate) is_discarded: bool,
-    /// The activity of the base that had it, where it is the base's.
-    source: Option<ActivityId>,
 }
 
 impl Cache {
@@ -84,25 +76,20 @@ impl Cache {
     pub(crate) fn begin(&mut self, step: &Step<'_>, id: ProcessId) {
         let known = step.cx.process(id);
         let running = known.filter(|known| known.phase() == Phase::Running);
-        let of_base = running.and_then(|known| step.cx.process(known.base?));
-        let mut open = Open {
-            base: of_base.map(BaseIndex::of).unwrap_or_default(),
-            ..Open::default()
+        let base = running.and_then(|known| step.cx.process(known.base?));
+        let reuses = running.filter(|known| known.index.totals.reused > 0);
+        let open = Open {
+            base: base.map(BaseIndex::of).unwrap_or_default(),
+            taken: reuses.map(stand_already).unwrap_or_default(),
+            n_looked: 0,
         };
-        if let Some(known) = running.filter(|known| known.index.totals.reused > 0) {
-            open.take_again(known, of_base);
-        }
         self.open.insert(id, open);
     }
 
-    /// An outcome stands for an activity: for no other one of its process, but where that is one with
-    /// `cache: true`.
-    pub(crate) fn take(&mut self, id: ProcessId, hit: &Hit) {
+    /// An outcome stands for an activity: for no other one of its process, but for those with `cache: true`.
+    pub(crate) fn take(&mut self, id: ProcessId, of: AttemptId) {
         if let Some(open) = self.open.get_mut(&id) {
-            open.taken.insert(hit.reused.of);
-            if let Some(source) = hit.source {
-                open.base.take(hit.reused.cache_key.key, source);
-            }
+            open.taken.insert(of);
         }
     }
 
@@ -167,58 +154,24 @@ impl Cache {
         let decided = decided(known, activity, &mut evaluator);
         slice.take(ATTEMPT_STEPS + evaluator.meter.steps());
         let decided = decided?;
-        let cache_key = decided.cache_key;
-        let of_base = || {
-            let base = step.cx.process(known.base?)?;
-            let (reused, source) = open.base.find(base, (known, activity), cache_key)?;
-            Some(Hit {
-                is_discarded: base.is_unneeded(source),
-                reused,
-                source: (cache != Caching::Always).then_some(source),
-            })
+        let base = known.base.and_then(|base| step.cx.process(base));
+        let bases = base.map(|base| (base, &open.base));
+        let sources = Sources {
+            bases: bases.as_slice(),
+            recorded: &self.recorded,
+            shared: &self.shared,
+            taken: &open.taken,
+            known: &|id| step.cx.process(id),
         };
-        let of_any = || {
-            let asks = cache == Caching::Always;
-            let (id, source) = self.recorded.get(known, cache_key.key).filter(|_| asks)?;
-            let from = step.cx.process(id)?;
-            let reused = stands(from, source, known, activity, cache_key)?;
-            Some(Hit {
-                is_discarded: from.is_unneeded(source),
-                reused,
-                source: None,
-            })
-        };
-        let of_earlier = || {
-            let reused = self.shared.find((known, activity), &decided, &open.taken)?;
-            Some(Hit {
-                reused,
-                is_discarded: false,
-                source: None,
-            })
-        };
-        of_base().or_else(of_any).or_else(of_earlier)
+        sources.find((known, activity), &decided)
     }
 }
 
-impl Open {
-    /// The outcomes that stand for activities of a process since before a restart.
-    fn take_again(&mut self, known: &Process, base: Option<&Process>) {
-        let definition = known.definition();
-        for &activity in definition.activities() {
-            let details = known.details(activity);
-            let (Some(reused), Some(cache_key)) = (details.reused, details.cache_key) else {
-                continue;
-            };
-            self.taken.insert(reused.of);
-            let declared = definition.activity_as_written(activity);
-            let is_shared = declared.is_some_and(|one| one.cache == Caching::Always);
-            if let Some(base) = base.filter(|_| !is_shared) {
-                let name = definition.name_of(activity.node());
-                self.base
-                    .take_again(base, (&name, cache_key.key), reused.of);
-            }
-        }
-    }
+/// The outcomes that stand for activities of a process.
+fn stand_already(known: &Process) -> BTreeSet<AttemptId> {
+    let activities = known.definition().activities().iter();
+    let reused = activities.filter_map(|&activity| known.details(activity).reused);
+    reused.map(|reused| reused.of).collect()
 }
 
 /// The machines that have the files of a cache hit, as far as they are recorded.

@@ -45,7 +45,7 @@ impl Parts {
         if !may_lack && !self.is_sound(id, &hit.reused) {
             return;
         }
-        self.cache.take(id, &hit);
+        self.cache.take(id, hit.reused.of);
         let reused = Event::Reused(Box::new(hit.reused));
         step.cx.record(Stream::Process(id), reused);
         self.cache.remember(step, id, activity);

@@ -141,6 +141,13 @@ impl Shared {
 }
 
 impl Step<'_> {
+    /// The units of a named limit as a process means it: of its own, or of this manager's; none if there is no such
+    /// limit any more.
+    pub(crate) fn units_of_limit(&self, known: &Process, name: &str) -> Option<u32> {
+        let own = known.definition().draft().named_limit(name);
+        own.or_else(|| self.config.limits.get(name).copied())
+    }
+
     /// A process may have ended, or was read after its end: soon it takes less memory.
     pub(crate) fn pack_soon(&mut self) {
         let soon = self.now.mono + limits::PACK;

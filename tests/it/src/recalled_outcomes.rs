@@ -132,6 +132,32 @@ body:
 }
 
 #[test]
+fn an_outcome_stands_for_one_of_several_with_the_same_command() {
+    let sandbox = Sandbox::new();
+    let draws = |n: u32| {
+        let text = format!(
+            "xavantes: 1\nname: draws\noutputs: {{ drawn: '${{ draw[*].name }}' }}\nbody:\n  for-each:\n    \
+             item: i\n    in: ${{ range({n}) }}\n    variables: {{ name: string }}\n    \
+             do: {{ activity: draw, run: [mktemp, -u, draw.XXXXXXXXXX], stdout: {{ into: name }} }}\n"
+        );
+        let file = sandbox.file("draws.yaml", text);
+        let (json, ran) = run(&sandbox, &[&file]);
+        let drawn = json["outputs"]["drawn"].as_array().unwrap().clone();
+        (drawn, ran.len())
+    };
+    let (first, n_ran) = draws(4);
+    assert_eq!((first.len(), n_ran), (4, 4));
+    // Each has its own again, and a fifth one runs.
+    assert_eq!(draws(4), (first.clone(), 0));
+    let (more, n_ran) = draws(5);
+    assert_eq!((&more[..4], n_ran), (&first[..], 1));
+    assert!(!first.contains(&more[4]), "{more:?}");
+    // So it is where a process is mended.
+    let again = sandbox.json(&["rerun", "--json"]);
+    assert_eq!(again["outputs"]["drawn"].as_array().unwrap(), &more);
+}
+
+#[test]
 fn without_the_cache_all_run_and_later_runs_recall_what_they_made() {
     let sandbox = Sandbox::new();
     let file = plain(&sandbox);

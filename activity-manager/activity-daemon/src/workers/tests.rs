@@ -69,19 +69,24 @@ fn output(path: &str) -> Vec<Produced> {
     }]
 }
 
+/// A file that the first attempt has made.
+fn made(bench: &mut Bench) -> Artifact {
+    let directory = bench.directory(1);
+    std::fs::write(format!("{directory}/a"), "hello").unwrap();
+    bench.workers.give(&mut vec![Job::Collect {
+        attempt: attempt(1),
+        directory,
+        outputs: output("a"),
+        user: None,
+    }]);
+    bench.collected().1.unwrap()[0]
+}
+
 #[test]
 fn inputs_that_cannot_all_be_laid_leave_nothing_behind() {
     let mut bench = Bench::new();
-    let (first, second) = (bench.directory(1), bench.directory(2));
-    std::fs::write(format!("{first}/a"), "hello").unwrap();
-    let job = Job::Collect {
-        attempt: attempt(1),
-        directory: first,
-        outputs: output("a"),
-        user: None,
-    };
-    bench.workers.give(&mut vec![job]);
-    let artifact = bench.collected().1.unwrap()[0];
+    let artifact = made(&mut bench);
+    let second = bench.directory(2);
     // The second one finds its place taken.
     let inputs = vec![("in/b".to_owned(), artifact), ("in/b".to_owned(), artifact)];
     bench.workers.give(&mut vec![Job::Lay {
@@ -102,16 +107,8 @@ fn inputs_that_cannot_all_be_laid_leave_nothing_behind() {
 #[test]
 fn an_attempt_reads_outputs_of_another() {
     let mut bench = Bench::new();
-    let (first, second) = (bench.directory(1), bench.directory(2));
-    std::fs::write(format!("{first}/a"), "hello").unwrap();
-    let job = Job::Collect {
-        attempt: attempt(1),
-        directory: first,
-        outputs: output("a"),
-        user: None,
-    };
-    bench.workers.give(&mut vec![job]);
-    let artifact = bench.collected().1.unwrap()[0];
+    let artifact = made(&mut bench);
+    let second = bench.directory(2);
     let workplace = Workplace {
         directory: second.clone(),
     };

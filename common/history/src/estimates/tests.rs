@@ -54,7 +54,7 @@ fn what_nobody_knows_counts_as_the_mean_of_what_is_given_or_remembered() {
         store.observe(&key, &seen);
     }
     assert_eq!(works(&store, None), [5, 3, 10, 6]);
-    // What this run has shown comes before.
+    // Run times of this run come before.
     assert_eq!(works(&store, second(2)), [5, 3, 10, 2]);
     let none = sequence(&[("x", None)]);
     let estimates = Estimates::new(&none, "bob", &Store::default(), None);

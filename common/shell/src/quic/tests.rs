@@ -1,7 +1,7 @@
 //! Links over loopback. Tests wait for events, with a bound that is reached only on failure.
 
 mod clients;
-mod crowd;
+pub(super) mod crowd;
 mod frames;
 mod losses;
 mod raw;

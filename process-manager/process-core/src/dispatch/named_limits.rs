@@ -72,7 +72,7 @@ impl<'a, 's> LimitRoom<'a, 's> {
         let mut chosen = self.chosen.borrow_mut();
         let mut is_full = false;
         for (name, n_units) in used {
-            let Some(most) = most(self.step, self.known, name) else {
+            let Some(most) = self.step.units_of_limit(self.known, name) else {
                 continue;
             };
             let taken = *chosen.taken.entry(name).or_insert_with(|| {
@@ -118,7 +118,7 @@ impl Attempts {
     ) -> Vec<FullLimit> {
         let mut full = Vec::new();
         for (name, n_units) in used(known, activity) {
-            let Some(most) = most(step, known, name) else {
+            let Some(most) = step.units_of_limit(known, name) else {
                 continue;
             };
             let held: Vec<(ProcessId, ActivityId, u32)> =
@@ -170,12 +170,6 @@ fn used(known: &Process, activity: ActivityId) -> &[(String, u32)] {
 
 fn is_shared(known: &Process, name: &str) -> bool {
     known.definition().draft().named_limit(name).is_none()
-}
-
-/// The units of a limit as a process means it; none if there is no such limit any more.
-fn most(step: &Step<'_>, known: &Process, name: &str) -> Option<u32> {
-    let own = known.definition().draft().named_limit(name);
-    own.or_else(|| step.config.limits.get(name).copied())
 }
 
 /// The attempts that hold units of a limit, as a process means it: their process, activity and units.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ActivityId, AttemptId, Bytes, ProcessId, ResourceId, Span, Wall};
+use model::{ActivityId, AttemptId, ProcessId, ResourceId, Wall};
 use wire::attempt::{ATTEMPTS_MAX, End, Outcome, Started, ToActivity};
 
 use super::out::stop;
@@ -143,19 +143,11 @@ impl Attempts {
                     Gone::NotHeld if ran.is_none() => End::Stopped,
                     Gone::NotHeld | Gone::Forgotten | Gone::GivenUp | Gone::Doubled => End::Lost,
                 };
+                let (started, pid) = ran.copied().unwrap_or((Wall(0), 0));
                 Outcome {
-                    attempt,
-                    end,
-                    started: ran.map_or(Wall(0), |&(at, _)| at),
-                    wall: Span::ZERO,
-                    cpu: Span::ZERO,
-                    peak_memory: Bytes::ZERO,
-                    exit_code: None,
-                    pid: ran.map_or(0, |&(_, pid)| pid),
-                    outputs: Vec::new(),
-                    stdout: None,
-                    stderr: None,
-                    log: None,
+                    started,
+                    pid,
+                    ..Outcome::without_run(attempt, end)
                 }
             })
             .collect();

@@ -9,8 +9,8 @@
 //! first run. Only its files are replaced, for consumers that have not started. A consumer that was
 //! sent before and lacks the old files is just sent again.
 
-use model::{ActivityId, AttemptId, Bytes, Fault, ProcessId, ResourceId, Span, Wall};
-use wire::attempt::{End, Failure, Outcome};
+use model::{ActivityId, AttemptId, ProcessId, ResourceId};
+use wire::attempt::Outcome;
 use wire::group::Offered;
 
 use super::named_limits::LimitRoom;
@@ -106,10 +106,11 @@ impl Attempts {
                 step.timers.set_once(timer, next);
                 true
             }
-            // What waits for the files cannot run, and others go on: only the end of an attempt says so.
+            // Activities that wait for the files cannot run, and others go on: the end of an attempt says so.
             Err(fault) if known.goes_on() => {
                 let sent = Event::Recomputing(vec![(activity, number, resource)]);
-                let ended = judge_recomputation(known, never_started(attempt, &fault));
+                let outcome = Outcome::failed(attempt, fault.name, fault.message);
+                let ended = judge_recomputation(known, outcome);
                 step.cx.record(Stream::Process(id), sent);
                 step.cx
                     .record(Stream::Process(id), Event::Ended(Box::new(ended)));
@@ -123,29 +124,6 @@ impl Attempts {
                 false
             }
         }
-    }
-}
-
-/// The outcome of an attempt that cannot be made, for this fault.
-fn never_started(attempt: AttemptId, fault: &Fault) -> Outcome {
-    Outcome {
-        attempt,
-        end: End::Failed(Box::new(Failure {
-            name: fault.name.clone(),
-            message: fault.message.clone(),
-            directory: String::new(),
-            stderr_tail: String::new(),
-        })),
-        started: Wall(0),
-        wall: Span::ZERO,
-        cpu: Span::ZERO,
-        peak_memory: Bytes::ZERO,
-        exit_code: None,
-        pid: 0,
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        log: None,
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn lacking(process: &Process, outcome: &Outcome, inputs: &[u32]) -> V
             return Verdict::Faulted(Box::new(fault));
         };
         let maker = ActivityId(activity.0);
-        // Who lacks them has the fault: it is what cannot run.
+        // The fault is of the activity that lacks them: it is what cannot run.
         let none = |why| {
             let fault = gone(process, activity, why).of(consumer);
             Verdict::Faulted(Box::new(fault))

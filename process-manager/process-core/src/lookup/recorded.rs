@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{ActivityId, AttemptId, Hash, ProcessId};
+use model::{ActivityId, Hash, ProcessId};
 
-use crate::enact::reuse::stands;
 use crate::limits;
 use crate::process::Process;
-use crate::record::{ActivityPhase, CacheKey, Reused};
+use crate::record::ActivityPhase;
 
-/// The completed activities of a process whose outcomes stand for nothing yet in another one, by name and by
-/// cache key.
+/// The completed activities of a process, by name and by cache key.
 #[derive(Debug, Default)]
 pub(crate) struct BaseIndex {
     by_name: BTreeMap<String, ActivityId>,
@@ -44,57 +42,15 @@ impl BaseIndex {
         index
     }
 
-    /// The outcome of a base that may stand for an activity, with the activity that had it: that of the same
-    /// name where its key is the same too, or else one of the same key.
-    pub(crate) fn find(
-        &self,
-        base: &Process,
-        (into, activity): (&Process, ActivityId),
-        cache_key: CacheKey,
-    ) -> Option<(Reused, ActivityId)> {
-        let key = cache_key.key;
-        let name = into.definition().name_of(activity.node());
-        let named = self.by_name.get(&name).copied();
+    /// The activities of a base whose outcome may stand for an activity of this name: that of the same name first,
+    /// and then others of the same key.
+    pub(crate) fn sources(&self, name: &str, key: Hash) -> impl Iterator<Item = ActivityId> {
+        let named = self.by_name.get(name).copied();
         let named = named.filter(|&source| self.by_key.contains(&(key, source)));
         let same = (key, ActivityId(0))..=(key, ActivityId(u32::MAX));
         let same = self.by_key.range(same).map(|&(_, source)| source);
-        let same = same.take(limits::SAME_KEY_MAX);
-        let mut sources = named.into_iter().chain(same);
-        sources.find_map(|source| {
-            let reused = stands(base, source, into, activity, cache_key)?;
-            Some((reused, source))
-        })
+        named.into_iter().chain(same.take(limits::SAME_KEY_MAX))
     }
-
-    /// The outcome of an activity stands for one of another process, and for no other one of it.
-    pub(crate) fn take(&mut self, key: Hash, source: ActivityId) {
-        self.by_key.remove(&(key, source));
-    }
-
-    /// After a restart: an outcome that stands for an activity of another process.
-    pub(crate) fn take_again(&mut self, base: &Process, (name, key): (&str, Hash), of: AttemptId) {
-        let named = self.by_name.get(name).copied();
-        let same = (key, ActivityId(0))..=(key, ActivityId(u32::MAX));
-        let same = self.by_key.range(same).map(|&(_, source)| source);
-        let same = same.take(limits::SAME_KEY_MAX);
-        let is_it = |&source: &ActivityId| {
-            self.by_key.contains(&(key, source)) && outcome_of(base, source) == of
-        };
-        if let Some(source) = named.into_iter().chain(same).find(is_it) {
-            self.take(key, source);
-        }
-    }
-}
-
-/// The attempt that the outcome of a completed activity is of.
-fn outcome_of(process: &Process, activity: ActivityId) -> AttemptId {
-    let own = AttemptId {
-        process: process.id(),
-        activity,
-        number: process.activity(activity).number,
-    };
-    let recalled = process.details(activity).reused;
-    recalled.map_or(own, |recalled| recalled.of)
 }
 
 impl Recorded {

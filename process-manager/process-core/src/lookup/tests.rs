@@ -66,7 +66,7 @@ fn an_outcome_stands_for_one_activity_and_for_more_only_where_they_ask_for_it() 
         cache.begin(&bench.step(), ID);
         assert_eq!(cache.next(&bench.step(), ID), Some(A));
         let first = hit(&mut bench, &cache, A).expect("it has completed before");
-        cache.take(ID, &first);
+        cache.take(ID, first.reused.of);
         bench.record(Event::Reused(Box::new(first.reused)));
         assert_eq!(cache.next(&bench.step(), ID), Some(b));
         assert_eq!(look_up(&mut bench, &cache, b).is_some(), caches);
@@ -96,7 +96,7 @@ fn each_of_several_with_the_same_command_has_its_own_outcome_again() {
         assert_eq!(cache.next(&bench.step(), ID), Some(activity));
         let hit = hit(&mut bench, &cache, activity).expect("there is one for each");
         assert_eq!(hit.reused.of.activity, ActivityId(of));
-        cache.take(ID, &hit);
+        cache.take(ID, hit.reused.of);
         bench.record(Event::Reused(Box::new(hit.reused)));
     }
 }

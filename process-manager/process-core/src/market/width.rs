@@ -2,8 +2,8 @@
 //! claims twice as many of the free slots at most, so that others have what it would only hold:
 //!
 //! ```text
-//!   for-each of 100 items, at-most: 2      uses 2 slots, claims 4 of 16
-//!   and a named limit of 3 units           40 activities that take 1 each use 3, and claim 6
+//!   100 items, of which `at-most` lets 2 be done       use 2 slots, claim 4
+//!   40 activities that take one of 3 units each        use 3 slots, claim 6
 //! ```
 //! Twice as many, because an item that takes long would else keep the next one of its slot waiting while the
 //! other slots idle, and because a process moves off a slow machine to slots that it holds.
@@ -49,12 +49,8 @@ impl Market {
         known: &Process,
         free: &mut BTreeMap<ResourceId, u32>,
     ) {
-        let definition = known.definition();
-        let most = |name: &str| {
-            let own = definition.draft().named_limit(name);
-            own.or_else(|| step.config.limits.get(name).copied())
-        };
-        let Some(useful) = useful(definition, &most) else {
+        let most = |name: &str| step.units_of_limit(known, name);
+        let Some(useful) = useful(known.definition(), &most) else {
             return;
         };
         let has = |place: ResourceId, slots: u32, activity: &Activity| {
@@ -86,10 +82,9 @@ impl Market {
             let own = allotted.get(&place).copied().unwrap_or_default();
             own.saturating_add(known.granted(place))
         };
-        // Where something fits nowhere, that is found out with all that is free.
-        let places = free.keys().copied().collect::<BTreeSet<ResourceId>>();
+        // An activity that fits nowhere is told with all that is free.
         let held = known.grants().map(|grant| grant.resource);
-        let places: BTreeSet<ResourceId> = places.into_iter().chain(held).collect();
+        let places: BTreeSet<ResourceId> = free.keys().copied().chain(held).collect();
         let is_met = |activity: &&Activity| {
             let mut places = places.iter();
             places.any(|&place| has(place, slots_at(place), activity))

@@ -378,6 +378,14 @@ impl Bench {
         self.answers.pop().unwrap()
     }
 
+    /// The slots that a process holds.
+    pub(super) fn slots_held(&self, key: SubmitKey) -> u32 {
+        let state = self.drive.states().get(Stream::Process(key.process()));
+        let process = state.and_then(|state| state.process());
+        let grants = process.into_iter().flat_map(|process| process.grants());
+        grants.map(|grant| grant.slots).sum()
+    }
+
     pub(super) fn status(&mut self) -> Status {
         self.status_of(KEY)
     }

@@ -173,11 +173,7 @@ fn a_process_claims_twice_the_slots_that_its_items_may_use() {
         }
         bench.submit(draft);
         bench.pass(10);
-        let state = bench.drive.states().get(Stream::Process(KEY.process()));
-        let process = state.and_then(|state| state.process());
-        let grants = process.into_iter().flat_map(|process| process.grants());
-        let held: u32 = grants.map(|grant| grant.slots).sum();
-        (bench.started.len() - 1, held)
+        (bench.started.len() - 1, bench.slots_held(KEY))
     };
     assert_eq!(held(None), (6, 6));
     assert_eq!(held(Some(3)), (3, 6));

@@ -55,17 +55,6 @@ fn out(bench: &Bench, key: SubmitKey) -> Vec<AttemptId> {
     out.map(|(_, attempt)| attempt).collect()
 }
 
-/// The slots that a process holds.
-fn held(bench: &Bench, key: SubmitKey) -> u32 {
-    let state = bench
-        .drive
-        .states()
-        .get(crate::Stream::Process(key.process()));
-    let process = state.and_then(|state| state.process());
-    let grants = process.into_iter().flat_map(|process| process.grants());
-    grants.map(|grant| grant.slots).sum()
-}
-
 fn units_out(bench: &Bench, key: SubmitKey, units: &[u32]) -> u32 {
     let out = out(bench, key).into_iter();
     out.map(|attempt| units[attempt.activity.node().index() - 1])
@@ -195,13 +184,16 @@ fn a_process_claims_twice_the_slots_that_its_limits_let_it_use() {
     let mut bench = by_hand(2);
     let (narrow, wide) = (SubmitKey(1), SubmitKey(2));
     bench.submit_as(submission(narrow, side_by_side(&[1; 8], None)));
-    assert_eq!((out(&bench, narrow).len(), held(&bench, narrow)), (2, 4));
+    assert_eq!(
+        (out(&bench, narrow).len(), bench.slots_held(narrow)),
+        (2, 4)
+    );
     // The other slots are for others.
     bench.submit_as(submission(wide, side_by_side(&[0; 8], None)));
-    assert_eq!(held(&bench, wide), 4);
+    assert_eq!(bench.slots_held(wide), 4);
     // Its own activities that wait for the limit are no reason to claim more.
     bench.pass(30);
-    assert_eq!(held(&bench, narrow), 4);
+    assert_eq!(bench.slots_held(narrow), 4);
 }
 
 #[test]
@@ -212,5 +204,5 @@ fn an_activity_that_needs_more_slots_than_a_limit_leaves_gets_them() {
     edit(&mut draft.nodes[2], |activity| activity.cores = 6);
     bench.submit_as(submission(key, draft));
     assert_eq!(out(&bench, key).len(), 1);
-    assert!(held(&bench, key) >= 6, "{}", held(&bench, key));
+    assert!(bench.slots_held(key) >= 6, "{}", bench.slots_held(key));
 }

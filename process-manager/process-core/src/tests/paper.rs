@@ -214,18 +214,13 @@ pub(crate) fn attempt(activity: u32, number: u32) -> AttemptId {
 /// The report of a machine on an attempt.
 pub(crate) fn outcome(attempt: AttemptId, end: End) -> Outcome {
     Outcome {
-        attempt,
-        end,
         started: Wall(2),
         wall: Span(1),
         cpu: Span(1),
         peak_memory: Bytes(1),
         exit_code: Some(0),
         pid: 9,
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        log: None,
+        ..Outcome::without_run(attempt, end)
     }
 }
 

@@ -230,9 +230,9 @@ fn one_that_was_sent_before_is_only_sent_again() {
     assert_eq!(bench.end_line(), "completed");
 }
 
-#[test]
-fn with_other_variables_it_cannot_be_made_again() {
-    let mut bench = bench(|command, number| match (command, number) {
+/// [`chain`], of which `c` lacks what `a` had made when the variable that `a` was run with is another one.
+fn with_other_variables() -> (Bench, Draft) {
+    let bench = bench(|command, number| match (command, number) {
         ("c", 1) => lacking(&[0]),
         _ => None,
     });
@@ -240,6 +240,12 @@ fn with_other_variables_it_cannot_be_made_again() {
     edit(&mut chain.nodes[1], |activity| {
         activity.env = vec![("N".into(), Template("${v}".into()))];
     });
+    (bench, chain)
+}
+
+#[test]
+fn with_other_variables_it_cannot_be_made_again() {
+    let (mut bench, chain) = with_other_variables();
     bench.submit(chain);
     let status = bench.status();
     assert_eq!(status.faults[0].name, FaultName::Lost);
@@ -249,14 +255,7 @@ fn with_other_variables_it_cannot_be_made_again() {
 
 #[test]
 fn with_other_variables_others_go_on_and_what_waits_for_it_does_not() {
-    let mut bench = bench(|command, number| match (command, number) {
-        ("c", 1) => lacking(&[0]),
-        _ => None,
-    });
-    let mut chain = chain();
-    edit(&mut chain.nodes[1], |activity| {
-        activity.env = vec![("N".into(), Template("${v}".into()))];
-    });
+    let (mut bench, chain) = with_other_variables();
     bench.submit_as(Submit {
         on_fault: Some(OnFault::Continue),
         ..submission(KEY, chain)

@@ -8,11 +8,11 @@ use clap::{Args, Parser};
 use super::{Arguments, Command};
 
 impl Arguments {
-    /// Reads a command line. What the parser of one command refuses is read by that of all, which knows
-    /// what to say of it; help is among that.
+    /// Reads a command line. A line that the parser of one command refuses, as one that asks for help, is
+    /// read by that of all, which knows what to say of it.
     ///
     /// # Errors
-    /// What is wrong with the command line, or the help that was asked for.
+    /// The mistake in the command line, or the help that was asked for.
     pub(crate) fn read(
         words: impl IntoIterator<Item = OsString>,
     ) -> Result<Arguments, clap::Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
 
-use quinn::{Connection, Endpoint};
+use quinn::{ClientConfig, Connection, Endpoint};
 use tokio::runtime::{Builder, Runtime};
 
 use super::super::request_client::client_config;
@@ -116,26 +116,33 @@ impl Crowd {
     /// The first packets of handshakes that are never continued.
     fn first_packets(&self, besieged: &Besieged, n: usize) -> Vec<Vec<u8>> {
         let config = client_config(trust::stranger(besieged.gm.fingerprint()).unwrap());
-        // The connection id follows the version and its own length.
-        let mut packets: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        self.runtime.block_on(async {
-            let catcher = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
-            let catcher = catcher.unwrap();
-            let target = catcher.local_addr().unwrap();
-            let mut connecting = Vec::new();
-            let mut buffer = [0; 2_000];
-            while packets.len() < n {
-                let endpoint = &self.endpoints[0];
-                connecting.push(endpoint.connect_with(config.clone(), target, "x").unwrap());
-                let (bytes, _) = catcher.recv_from(&mut buffer).await.unwrap();
-                let name = buffer[6..6 + usize::from(buffer[5])].to_vec();
-                packets
-                    .entry(name)
-                    .or_insert_with(|| buffer[..bytes].to_vec());
-            }
-        });
-        packets.into_values().collect()
+        self.runtime
+            .block_on(first_packets(&self.endpoints[0], &config, n))
     }
+}
+
+/// The first packets of so many handshakes that an endpoint begins.
+pub(in super::super) async fn first_packets(
+    endpoint: &Endpoint,
+    config: &ClientConfig,
+    n: usize,
+) -> Vec<Vec<u8>> {
+    // The connection id follows the version and its own length.
+    let mut packets: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    let catcher = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
+    let catcher = catcher.unwrap();
+    let target = catcher.local_addr().unwrap();
+    let mut connecting = Vec::new();
+    let mut buffer = [0; 2_000];
+    while packets.len() < n {
+        connecting.push(endpoint.connect_with(config.clone(), target, "x").unwrap());
+        let (bytes, _) = catcher.recv_from(&mut buffer).await.unwrap();
+        let name = buffer[6..6 + usize::from(buffer[5])].to_vec();
+        packets
+            .entry(name)
+            .or_insert_with(|| buffer[..bytes].to_vec());
+    }
+    packets.into_values().collect()
 }
 
 #[test]

@@ -326,18 +326,11 @@ fn moved(before: &Plan, plan: &Plan) -> Vec<(ResourceId, ResourceId)> {
 
 fn completed(attempt: AttemptId, started: Wall, wall: Span) -> Outcome {
     Outcome {
-        attempt,
-        end: End::Completed,
         started,
         wall,
-        cpu: Span::ZERO,
-        peak_memory: Bytes::ZERO,
         exit_code: Some(0),
         pid: 9,
-        outputs: Vec::new(),
-        stdout: None,
-        stderr: None,
-        log: None,
+        ..Outcome::without_run(attempt, End::Completed)
     }
 }
 

@@ -402,23 +402,11 @@ impl Stage {
 
     /// An attempt at an activity, sent to a machine, has not got a file that the other one has.
     pub(super) fn lacks(&mut self, machine: u32, activity: u32, number: u32) {
-        let outcome = Outcome {
-            attempt: AttemptId {
-                number,
-                ..self.attempt(activity)
-            },
-            end: End::Lacking(vec![0]),
-            started: Wall(0),
-            wall: Span::ZERO,
-            cpu: Span::ZERO,
-            peak_memory: Bytes::ZERO,
-            exit_code: None,
-            pid: 0,
-            outputs: Vec::new(),
-            stdout: None,
-            stderr: None,
-            log: None,
+        let attempt = AttemptId {
+            number,
+            ..self.attempt(activity)
         };
+        let outcome = Outcome::without_run(attempt, End::Lacking(vec![0]));
         self.hear(machine, FromActivity::Outcomes(vec![outcome]));
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::limits::{BULK_CONNECTIONS_MAX, HANDSHAKES_EACH_MAX};
+use crate::quic::tests::crowd;
 
 /// Longer than an answer takes over loopback. A lost one costs so much time and nothing else.
 const ANSWER_MAX: Duration = Duration::from_millis(200);
@@ -13,26 +14,11 @@ const ANSWER_MAX: Duration = Duration::from_millis(200);
 fn first_packets(n: usize) -> Vec<Vec<u8>> {
     let stranger = Group::new("yard").member(Role::User);
     let config = client_config(&trust(&stranger).unwrap());
-    // The connection id follows the version and its own length.
-    let mut packets: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let catcher = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await;
-        let catcher = catcher.unwrap();
-        let target = catcher.local_addr().unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let mut connecting = Vec::new();
-        let mut buffer = [0; 2_000];
-        while packets.len() < n {
-            connecting.push(endpoint.connect_with(config.clone(), target, "x").unwrap());
-            let (bytes, _) = catcher.recv_from(&mut buffer).await.unwrap();
-            let name = buffer[6..6 + usize::from(buffer[5])].to_vec();
-            packets
-                .entry(name)
-                .or_insert_with(|| buffer[..bytes].to_vec());
-        }
-    });
-    packets.into_values().collect()
+        crowd::first_packets(&endpoint, &config, n).await
+    })
 }
 
 #[test]
