@@ -26,7 +26,9 @@ pub struct Machine {
     pub connection: Option<u32>,
     /// When it spoke last.
     pub seen: Wall,
-    /// The last of its epochs that has registered.
+    /// The connection of it that has ended last, until that is up again: what is late on it changes nothing.
+    pub(crate) ended: Option<u32>,
+    /// The epoch that has registered last.
     pub(crate) epoch: Epoch,
     /// The value of `seen` that the repository has.
     pub(crate) kept: Wall,
@@ -71,6 +73,13 @@ impl Machine {
         self.connection.is_some() && !self.heard.is_silent
     }
 
+    /// True if a registration is late: it comes over a connection that has ended, or from an earlier epoch than that
+    /// of the present connection. Without a connection any epoch is taken, since a machine whose disk was lost begins
+    /// at the first one again.
+    pub(crate) fn is_late(&self, connection: u32, epoch: Epoch) -> bool {
+        self.ended == Some(connection) || (self.connection.is_some() && epoch < self.epoch)
+    }
+
     fn standing(&self, now: Mono, length: Span) -> Standing {
         let is_lost = |heard: Mono| now.since(heard) > lease::patience(length);
         match self.heard.at {
@@ -92,6 +101,23 @@ impl Machines {
     /// Adds a machine of which nothing was heard in this epoch.
     pub(crate) fn insert_unheard(&mut self, resource: MachineNumber, machine: Machine) {
         self.by_number.entry(resource).or_insert(machine);
+    }
+
+    /// A connection is up, for the first time or again.
+    pub(crate) fn up(&mut self, connection: u32) {
+        for machine in self.by_number.values_mut() {
+            machine.ended.take_if(|ended| *ended == connection);
+        }
+    }
+
+    /// A connection has ended. Returns true if a machine had it.
+    pub(crate) fn down(&mut self, connection: u32) -> bool {
+        for machine in self.by_number.values_mut() {
+            if machine.connection == Some(connection) {
+                machine.ended = Some(connection);
+            }
+        }
+        self.disconnect(connection, None)
     }
 
     /// Takes a connection from all machines but one. Returns true if one had it.

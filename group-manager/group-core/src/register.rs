@@ -35,8 +35,8 @@ impl GroupManager {
             return;
         };
         let before = self.machines.get(resource);
-        if before.is_some_and(|machine| epoch < machine.epoch) {
-            return; // A late message of an earlier epoch.
+        if before.is_some_and(|machine| machine.is_late(connection, epoch)) {
+            return;
         }
         let is_same = before.is_some_and(|machine| {
             machine.facts == facts && machine.connection == Some(connection)
@@ -45,6 +45,7 @@ impl GroupManager {
         let had_other_power = before.filter(|machine| machine.facts.power != facts.power);
         let had_other_power = had_other_power.map(|machine| machine.seen);
         let kept = before.map_or(Wall(0), |machine| machine.kept);
+        let ended = before.and_then(|machine| machine.ended);
         let seen = now.wall;
         let is_kept = is_same && seen.since(kept) < SEEN_PERIOD;
         let kept = if is_kept { kept } else { seen };
@@ -66,6 +67,7 @@ impl GroupManager {
                 facts,
                 connection,
                 seen,
+                ended,
                 epoch,
                 kept,
                 heard,
@@ -112,6 +114,7 @@ impl GroupManager {
                     facts,
                     connection,
                     seen,
+                    ended: None,
                     epoch,
                     kept,
                     heard: Heard::default(),

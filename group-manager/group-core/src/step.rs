@@ -43,7 +43,7 @@ impl Machine for GroupManager {
             cx.effect(Effect::Foreign(*from, machine));
         }
         match input {
-            Input::Up(Peer::Activity(_)) => {}
+            Input::Up(Peer::Activity(connection)) => self.machines.up(connection),
             Input::Up(Peer::Process(number)) => self.process_managers.admit(number),
             Input::Barred(number) => {
                 self.process_managers.bar(number);
@@ -51,7 +51,7 @@ impl Machine for GroupManager {
             }
             Input::Down(Peer::Activity(connection)) => {
                 self.introduced.remove(&connection);
-                self.has_changed |= self.machines.disconnect(connection, None);
+                self.has_changed |= self.machines.down(connection);
             }
             Input::Introduced(connection, name) => {
                 self.introduced.insert(connection, name);

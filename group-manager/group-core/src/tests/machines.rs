@@ -48,6 +48,32 @@ fn a_machine_is_reached_by_its_latest_connection() {
 }
 
 #[test]
+fn a_machine_that_has_lost_its_disk_joins_again_in_its_first_epoch() {
+    let mut bench = Bench::ready();
+    bench.all([register_in(5, 1, facts("a", 4)), claim(1, 1, &[(0, 1)])]);
+    let anew = || register_in(1, 7, facts("a", 3));
+    assert_eq!(bench.all([anew()]), "", "the old connection may still live");
+    let log = bench.all([down(1), anew()]);
+    assert_eq!(
+        log,
+        "keep machine/a\nam7: registered r0\nam7: grants p1:1\n"
+    );
+    let late = register_in(5, 1, facts("a", 4));
+    assert_eq!(bench.all([late]), "", "its connection has ended");
+    assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r0=a:2/3 r1=b:2/2\n");
+    bench.check_replay();
+}
+
+#[test]
+fn a_connection_that_is_up_again_is_heard_again() {
+    let mut bench = Bench::ready();
+    let again = || register(1, "a", 4);
+    assert_eq!(bench.all([down(1), again()]), "");
+    let log = bench.all([Input::Up(Peer::Activity(1)), again()]);
+    assert_eq!(log, "keep machine/a\nam1: registered r0\nam1: grants\n");
+}
+
+#[test]
 fn changes_are_offered_together_and_said_again() {
     let mut bench = Bench::new();
     assert_eq!(bench.drive.next_wakeup(), None);
@@ -173,7 +199,7 @@ fn a_machine_that_lends_nothing_is_to_be_emptied_until_it_comes_back_with_someth
     assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r1=b:2/2 -r0\n");
     bench.all([down(1)]);
     assert_eq!(show(&bench.wait(5_000)), "pm0: offer e1 r1=b:2/2 -r0\n");
-    bench.all([register(1, "a", 4)]);
+    bench.all([register(9, "a", 4)]);
     assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r0=a:4/4 r1=b:2/2\n");
 }
 

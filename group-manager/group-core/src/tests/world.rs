@@ -22,6 +22,7 @@ enum Action {
         machine: usize,
         epoch: u64,
     },
+    Up(u32),
     Down(u32),
     Attach(u64),
     Detach,
@@ -74,6 +75,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         2 => confirm,
         3 => register,
+        1 => (0u32..4).prop_map(Action::Up),
         1 => (0u32..4).prop_map(Action::Down),
         1 => (0u64..3).prop_map(Action::Attach),
         1 => Just(Action::Detach),
@@ -99,6 +101,7 @@ proptest! {
                 Action::Register { connection, machine, epoch } => {
                     bench.feed(register_in(epoch, connection, facts(NAMES[machine], SLOTS[machine])))
                 }
+                Action::Up(connection) => bench.feed(Input::Up(Peer::Activity(connection))),
                 Action::Down(connection) => bench.feed(down(connection)),
                 Action::Attach(epoch) => bench.feed(attach(epoch)),
                 Action::Detach => bench.feed(Input::Down(Peer::Process(0))),
