@@ -6,7 +6,8 @@ use model::AttemptId;
 
 /// Number of remembered attempts. A pair of number and epoch is used once: its process manager
 /// sends it only until it is confirmed, and an earlier epoch is refused. So only delayed copies can
-/// arrive, and those are long gone after this many others.
+/// arrive, and those are long gone after this many others. A process manager that was restored from a
+/// backup may use numbers again; those that are forgotten here run again, which a restore permits.
 const CLOSED_MAX: usize = 131_072;
 
 /// Why an attempt is over.

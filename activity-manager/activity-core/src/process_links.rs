@@ -224,9 +224,9 @@ impl ActivityManager {
                 continue;
             }
             let refusal = match self.closed.get(id) {
-                // Its process manager has recorded the outcome.
-                Some(Closed::Acknowledged) => continue,
-                Some(Closed::Retracted) => Some(Refusal::Retracted),
+                // A process manager that has recorded the outcome ignores this. One that was restored
+                // from a backup has not, and sends the activity with another number.
+                Some(Closed::Acknowledged | Closed::Retracted) => Some(Refusal::Retracted),
                 None if !is_present => Some(Refusal::OtherEpoch { epoch: present }),
                 None if self.attempts.granted(id.process) == 0 => {
                     // The grant may have been lost on its way.

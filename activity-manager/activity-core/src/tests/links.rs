@@ -1,6 +1,6 @@
 //! Messages to each peer, their repeats, and what survives an epoch.
 
-use model::Epoch;
+use model::{AttemptId, Epoch};
 use wire::attempt::{Dispatch, FromActivity, ToActivity};
 use wire::executor::{Ended, Exit, FromExecutor, Held, Phase};
 use wire::resource::{FromResource, ToResource};
@@ -52,9 +52,10 @@ fn an_attempt_goes_its_whole_way() {
          collect a1 /w/a1: out.txt\n\
          pm0: outcomes a1 completed with 1\n\
          executor: forget a1\n\
-         clear a1 /w/a1\n"
+         clear a1 /w/a1\n\
+         pm0: refused a1 Retracted\n"
     );
-    // The last dispatch was a late copy.
+    // The last dispatch was a late copy, whose answer its sender ignores.
     assert_eq!(bench.drive.machine().n_attempts(), 0);
     bench.wait(1);
     assert_eq!(
@@ -62,6 +63,34 @@ fn an_attempt_goes_its_whole_way() {
         "group: register here e2 slots=2\n",
         "nothing else is left to say"
     );
+}
+
+#[test]
+fn a_restored_process_manager_is_told_that_a_number_was_used_already() {
+    let mut bench = Bench::ready(1, 0);
+    bench.all([
+        dispatch(vec![job(id(1))]),
+        from_pm(ToActivity::Stop(vec![id(1)])),
+        acknowledge(1),
+        // It was restored from a backup, and knows of no dispatch.
+        attach(1_000, 1),
+    ]);
+    let meant_for = Epoch(3);
+    let again = from_pm(ToActivity::Dispatch {
+        meant_for,
+        attempts: vec![job(id(1))],
+        holders: Vec::new(),
+        holds: None,
+    });
+    assert_eq!(bench.all([again]), "pm0: refused a1 Retracted\n");
+    let next = AttemptId { number: 2, ..id(1) };
+    let with_next_number = from_pm(ToActivity::Dispatch {
+        meant_for,
+        attempts: vec![job(next)],
+        holders: Vec::new(),
+        holds: None,
+    });
+    assert_eq!(bench.all([with_next_number]), "stage a1\n");
 }
 
 #[test]
