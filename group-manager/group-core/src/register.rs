@@ -17,6 +17,8 @@ const SEEN_PERIOD: Span = Span::from_secs(60);
 const SLOTS_MAX: u32 = 65_536;
 /// Bytes of a machine's name, as of a file's.
 const NAME_BYTES_MAX: usize = 255;
+/// Bytes of the address of its files: a host name, and a port. All offers name it.
+const ADDRESS_BYTES_MAX: usize = 253 + 6;
 
 impl GroupManager {
     pub(crate) fn on_register(
@@ -157,10 +159,12 @@ fn are_sound(facts: &Facts) -> bool {
         && facts.power.is_finite()
         && facts.power > 0.0
         && labels_bytes(&facts.labels) <= LABELS_BYTES_MAX
-        && facts
-            .closed
-            .as_ref()
-            .is_none_or(|why| why.len() <= CLOSED_BYTES_MAX)
+        && is_short(facts.bulk.as_ref(), ADDRESS_BYTES_MAX)
+        && is_short(facts.closed.as_ref(), CLOSED_BYTES_MAX)
+}
+
+fn is_short(text: Option<&String>, bytes_max: usize) -> bool {
+    text.is_none_or(|text| text.len() <= bytes_max)
 }
 
 /// The record that the repository keeps of a machine.

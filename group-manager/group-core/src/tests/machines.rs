@@ -126,6 +126,7 @@ fn what_was_kept_is_known_but_not_offered() {
 fn a_machine_that_cannot_be_is_not_registered() {
     let mut bench = Bench::new();
     let label = ("x".repeat(4_000), String::new());
+    let address = |bytes: usize| "h".repeat(bytes - 6) + ":65535";
     let odd = [
         facts("", 1),
         facts(&"n".repeat(256), 1),
@@ -142,6 +143,10 @@ fn a_machine_that_cannot_be_is_not_registered() {
             labels: [label].into(),
             ..facts("labels", 1)
         },
+        Facts {
+            bulk: Some(address(260)),
+            ..facts("address", 1)
+        },
     ];
     for facts in odd {
         assert_eq!(bench.all([register_in(1, 1, facts)]), "");
@@ -152,6 +157,7 @@ fn a_machine_that_cannot_be_is_not_registered() {
             .contains("registered r0")
     );
     let mut most = facts(&"n".repeat(255), 65_536);
+    most.bulk = Some(address(259));
     most.labels = (0..30)
         .map(|index| (format!("{index:090}"), String::new()))
         .collect();
