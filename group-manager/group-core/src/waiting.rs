@@ -151,7 +151,8 @@ impl GroupManager {
         !held.is_empty() && waiter.needs.iter().all(has)
     }
 
-    /// Keeps slots for a process beside those that are kept already. Returns true if it fits on them.
+    /// Keeps slots for a process beside those that are kept already, where its owner may hold as many as it needs.
+    /// Returns true if it fits on them.
     fn keep(
         &self,
         state: &State,
@@ -176,7 +177,10 @@ impl GroupManager {
         };
         let waited = self.charging.now.mono.0.cast_signed() - waiter.since;
         let n_machines = 1 + waited / ONE_MORE_AFTER.0.cast_signed();
+        let left = self.left_for(state, &waiter.owner).unwrap_or(u32::MAX);
         let mut own: BTreeMap<MachineNumber, u32> = BTreeMap::new();
+        // By the best machine for each need, the slots that it would claim there.
+        let mut claims: BTreeMap<MachineNumber, u32> = BTreeMap::new();
         let mut fits = true;
         for need in &waiter.needs {
             let covers = |(number, slots): (&MachineNumber, &u32)| {
@@ -196,9 +200,20 @@ impl GroupManager {
                 let wanted = need.cores.saturating_sub(held(number));
                 (wanted.saturating_sub(free), number, wanted.min(free))
             });
-            let mut fitting: Vec<(u32, MachineNumber, u32)> = fitting.collect();
+            let is_allowed = |&(lacking, number, slots): &(u32, MachineNumber, u32)| {
+                let others = claims.iter().filter(|(other, _)| **other != number);
+                let others: u32 = others.map(|(_, slots)| slots).sum();
+                let here = claims.get(&number).copied().unwrap_or_default();
+                others + here.max(lacking + slots) <= left
+            };
+            let mut fitting: Vec<(u32, MachineNumber, u32)> = fitting.filter(is_allowed).collect();
             fitting.sort_unstable();
-            let has_all = fitting.first().is_some_and(|&(lacking, ..)| lacking == 0);
+            let Some(&(lacking, best, slots)) = fitting.first() else {
+                return false;
+            };
+            let claimed = claims.entry(best).or_default();
+            *claimed = (lacking + slots).max(*claimed);
+            let has_all = lacking == 0;
             fits &= has_all;
             let n_kept = if has_all { 1 } else { n_machines };
             for &(_, number, slots) in fitting.iter().take(usize::try_from(n_kept).unwrap_or(1)) {

@@ -267,3 +267,32 @@ fn nothing_is_kept_for_a_process_that_no_machine_fits() {
     bench.feed(release(5));
     assert_eq!(offered(&mut bench, 10), [[0, 1], [0, 1]]);
 }
+
+/// ```text
+///   a  |.|2|3|4|     Ben may hold 3 slots: 3 of a, but not 4, and not 3 beside 2 of c
+///   b  |5|6|
+///   c  |.|.|         with a gpu
+/// ```
+#[test]
+fn nothing_is_kept_for_a_process_whose_owner_may_not_hold_what_it_needs() {
+    let policy = Policy {
+        slots_max_of: BTreeMap::from([("ben".to_owned(), 3)]),
+        ..Policy::default()
+    };
+    let mut bench = full(policy);
+    let labels = BTreeMap::from([("gpu".to_owned(), "yes".to_owned())]);
+    let mut with_gpu = facts("c", 2);
+    with_gpu.labels = labels.clone();
+    bench.feed(register_in(1, 3, with_gpu));
+    let gpu = Need { labels, ..need(2) };
+    bench.feed(release(1));
+    bench.feed(of_owner("ben", waits(50, 1, &[need(4)])));
+    assert_eq!(offered(&mut bench, 10), [[1, 0, 2], [1, 0, 2]]);
+    bench.feed(of_owner("ben", waits(50, 1, &[need(3)])));
+    assert_eq!(offered(&mut bench, 10), [[0, 0, 2], [1, 0, 2]]);
+    bench.feed(of_owner("ben", waits(50, 1, &[need(3), need(1)])));
+    assert_eq!(offered(&mut bench, 10), [[0, 0, 2], [1, 0, 2]]);
+    bench.feed(of_owner("ben", waits(50, 1, &[gpu, need(3)])));
+    assert_eq!(offered(&mut bench, 10), [[1, 0, 2], [1, 0, 2]]);
+    bench.check_replay();
+}
