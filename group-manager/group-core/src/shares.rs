@@ -5,6 +5,8 @@
 //! what an owner has used is a fold of events. Within an epoch it is measured by the clock that never
 //! goes back. The time between two epochs is taken from the calendar.
 
+use std::collections::BTreeSet;
+
 use machine::Context;
 use model::{Mono, Now, Span};
 use wire::group::{OwnerUsage, Owners, owner_name};
@@ -147,16 +149,8 @@ impl GroupManager {
             true => self.charging.uncharged(),
             false => Span::ZERO,
         };
-        let used = state.usage().used().map(|(name, _)| name);
-        let holding = state.owners().map(|(name, _)| name);
-        let limited = policy.slots_max_of.keys().map(String::as_str);
-        let mut names: Vec<&str> = used.chain(holding).chain(limited).collect();
-        names.sort_unstable();
-        names.dedup();
-        // What is beyond is counted where it is granted.
-        names.truncate(OWNERS_TOLD_MAX);
         let idle = self.idle(state);
-        let owners = names.into_iter().map(|name| {
+        let owners = self.told_owners(state).into_iter().map(|name| {
             let held = state.held_by_owner(name);
             let idle = idle.iter().filter(|(of, ..)| of == name);
             let idle: u64 = idle.map(|(_, _, slots)| slots).sum();
@@ -193,5 +187,25 @@ impl GroupManager {
             one.yours = u32::try_from(yours).unwrap_or(u32::MAX);
         }
         Some(owners)
+    }
+
+    /// The names of the owners that process managers are told of, in their order: where there are too many, those
+    /// whose processes hold slots or wait, then those who have used the group, then those with limits of their own.
+    fn told_owners<'a>(&'a self, state: &'a State) -> BTreeSet<&'a str> {
+        let limited = &self.config.policy.slots_max_of;
+        let holding = state.owners().map(|(name, _)| name);
+        let waiting = self.waiters.0.values().map(|one| one.owner.as_str());
+        let waiting = waiting.filter(|name| limited.contains_key(*name));
+        let used = state.usage().used().map(|(name, _)| name);
+        let limited = limited.keys().map(String::as_str);
+        let mut told = BTreeSet::new();
+        for name in holding.chain(waiting).chain(used).chain(limited) {
+            // Those beyond are counted where slots are granted.
+            if told.len() >= OWNERS_TOLD_MAX {
+                break;
+            }
+            told.insert(name);
+        }
+        told
     }
 }

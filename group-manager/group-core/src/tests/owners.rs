@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{ProcessId, Span};
+use model::{Epoch, ProcessId, Span};
 use wire::admin::Holder;
-use wire::group::{FromGroup, OwnerUsage, Owners};
+use wire::group::{FromGroup, OwnerUsage, Owners, ToGroup};
 
 use super::bench::{Bench, attach, by, claim, down, owned, register, release};
 use crate::{Effect, Event, Input, Policy};
@@ -239,4 +239,30 @@ fn who_asks_for_machines_is_told_who_holds_what() {
     assert_eq!(nodes[1].holders, []);
     let held: Vec<u32> = owners.owners.iter().map(|one| one.held).collect();
     assert_eq!(held, [1, 2]);
+}
+
+#[test]
+fn of_too_many_owners_those_are_told_who_hold_slots_or_wait() {
+    let keys = (0..600).map(|number| (format!("u{number:03}"), 2));
+    let last = ["y-holds", "z-waits"].map(|name| (name.to_owned(), 2));
+    let mut bench = ready(Policy {
+        slots_max_of: keys.chain(last).collect(),
+        ..Policy::default()
+    });
+    bench.feed(owned("y-holds", claim(1, 1, &[(0, 1)])));
+    let waits = ToGroup::Waits {
+        epoch: Epoch(1),
+        process: ProcessId(2),
+        owner: Some("xav://grid/lab/user/z-waits".to_owned()),
+        waited: Span::ZERO,
+        needs: Vec::new(),
+    };
+    bench.feed(Input::Process(0, waits));
+    let told = told(&mut bench);
+    assert_eq!(told.len(), 512);
+    assert_eq!(told[0], "u000 x1 0 0/2 (0)");
+    assert_eq!(
+        told[510..],
+        ["y-holds x1 0 1/2 (1)", "z-waits x1 0 0/2 (0)"]
+    );
 }
