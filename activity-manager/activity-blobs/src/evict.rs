@@ -194,15 +194,14 @@ impl Store {
         Ok(evicted)
     }
 
-    /// Removes a blob that nobody needs. Returns false if it stays, because it is pinned, held or
-    /// not flushed.
-    pub fn discard(&self, hash: Hash) -> Result<bool, EvictError> {
+    /// Removes a blob that nobody has used after a moment. Returns false if it stays, because it was used,
+    /// is pinned, held or not flushed.
+    pub fn discard_unused(&self, hash: Hash, moment: u64) -> Result<bool, EvictError> {
         let pins = lock_of(&self.inner.pins);
         if self.kept(&pins).contains(&hash) {
             return Ok(false);
         }
-        let chosen_at = self.inner.index().tick();
-        Ok(self.remove(hash, chosen_at)?.is_some())
+        Ok(self.remove(hash, moment)?.is_some())
     }
 
     /// Removes a blob that nobody has used since it was chosen. Returns its bytes on the disk; none if it stays,

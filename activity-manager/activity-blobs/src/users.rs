@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// The present moment, for [`Store::drop_made`].
+    /// The present moment, for [`Store::drop_made`] and [`Store::discard_unused`].
     pub fn moment(&self) -> u64 {
         self.inner.index().tick()
     }

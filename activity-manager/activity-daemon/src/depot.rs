@@ -154,12 +154,16 @@ impl Depot for StoreDepot {
         let Some(of) = asked.of else {
             return Ok(Received::Refused(Refusal::Unannounced));
         };
+        let user = asked.peer.to_string();
         if self.store.open_sound(asked.hash).is_ok() {
             self.share(asked.hash);
             self.settle()?;
+            // One for which there is no room stays as others that nobody uses do.
+            if let Ok(room) = users.uploads.admit(&user, asked.hash, bytes, of) {
+                room.was_here();
+            }
             return Ok(Received::Here);
         }
-        let user = asked.peer.to_string();
         let room = match users.uploads.admit(&user, asked.hash, bytes, of) {
             Ok(room) => Some(room),
             Err(refusal) => return Ok(Received::Refused(refusal)),

@@ -116,8 +116,9 @@ impl Files {
         let store = Store::open(&place.directory.join("blobs"))?;
         let (store_max, rate) = (self.largest, self.rate);
         let gate = Gate::default();
-        let uploads = Uploads::new(Bytes(self.budget(&place.directory)?.0 / UPLOADS_SHARE));
-        uploads.look_after(store.clone(), gate.clone())?;
+        let each_max = Bytes(self.budget(&place.directory)?.0 / UPLOADS_SHARE);
+        let uploads = Uploads::new(store.clone(), each_max);
+        uploads.look_after(gate.clone())?;
         let users = Users {
             gate: gate.clone(),
             uploads,

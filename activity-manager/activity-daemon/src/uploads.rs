@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use activity_blobs::Store;
-use model::{Bytes, Hash};
+use model::{Bytes, Hash, ProcessId};
 use wire::attempt::Access;
 use wire::bulk::{Belongs, Refusal};
 
@@ -29,22 +29,48 @@ pub(crate) struct Uploads(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    store: Store,
     /// Quota of each user for files that no process uses yet.
     each_max: Bytes,
-    by_user: Mutex<BTreeMap<String, BTreeMap<Hash, Upload>>>,
+    by_user: Mutex<BTreeMap<String, Own>>,
+}
+
+/// The uploads of one user.
+#[derive(Debug, Default)]
+struct Own {
+    /// Bytes that count for the quota.
+    taken: u64,
+    announced: BTreeMap<Announcement, Announced>,
+}
+
+/// The process and the artifact that files were announced for.
+type Announcement = (ProcessId, Hash);
+
+/// The files of one announcement.
+#[derive(Debug, Default)]
+struct Announced {
+    files: BTreeMap<Hash, Upload>,
+    /// Number of consecutive negative answers.
+    noes: u32,
 }
 
 /// A file that is being or was uploaded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Upload {
     /// Bytes of those that are being uploaded, together: one file may come several times at once.
     coming: u64,
     n_coming: u32,
-    /// Bytes of the file that has come, if it has.
-    come: Option<u64>,
-    of: Belongs,
-    /// Number of consecutive negative answers.
-    noes: u32,
+    /// The file that has come, if it has. The last announcement of a user for a file has it.
+    come: Option<Come>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Come {
+    bytes: u64,
+    /// The moment of the store at which it had come.
+    moment: u64,
+    /// False if it was here before anybody uploaded it.
+    is_new: bool,
 }
 
 /// Room for a file that is being uploaded. Dropping it before the file is complete releases it.
@@ -52,21 +78,66 @@ struct Upload {
 pub(crate) struct Room {
     uploads: Uploads,
     user: String,
+    announcement: Announcement,
     hash: Hash,
     bytes: u64,
     has_come: bool,
+    is_new: bool,
 }
 
-impl Upload {
-    fn bytes(&self) -> u64 {
-        self.coming.saturating_add(self.come.unwrap_or_default())
+impl Own {
+    fn come(&self, hash: Hash) -> Option<Come> {
+        let mut announced = self.announced.values();
+        announced.find_map(|one| one.files.get(&hash)?.come)
+    }
+
+    /// Takes a file that has come from whichever announcement has it.
+    fn take_come(&mut self, hash: Hash) -> Option<Come> {
+        let mut announced = self.announced.iter_mut();
+        let found = announced.find_map(|(announcement, one)| {
+            Some((*announcement, one.files.get_mut(&hash)?.come.take()?))
+        });
+        let (announcement, come) = found?;
+        self.taken = self.taken.saturating_sub(come.bytes);
+        self.forget(announcement, hash);
+        Some(come)
+    }
+
+    /// Forgets a file that is neither there nor coming, and an announcement without files.
+    fn forget(&mut self, announcement: Announcement, hash: Hash) {
+        let Some(announced) = self.announced.get_mut(&announcement) else {
+            return;
+        };
+        let is_over = |one: &Upload| one.n_coming == 0 && one.come.is_none();
+        if announced.files.get(&hash).is_some_and(is_over) {
+            announced.files.remove(&hash);
+        }
+        if announced.files.is_empty() {
+            self.announced.remove(&announcement);
+        }
+    }
+}
+
+impl Announced {
+    fn has_come(&self) -> bool {
+        self.files.values().any(|upload| upload.come.is_some())
+    }
+
+    /// Takes the files that have come. Those that are coming stay.
+    fn take_come(&mut self) -> Vec<(Hash, Come)> {
+        let come = self.files.iter_mut();
+        let come = come.filter_map(|(hash, upload)| Some((*hash, upload.come.take()?)));
+        let come = come.collect();
+        self.files.retain(|_, upload| upload.n_coming > 0);
+        come
     }
 }
 
 impl Uploads {
-    /// Uploads with a quota for each user.
-    pub(crate) fn new(each_max: Bytes) -> Uploads {
+    /// Uploads into a store with a quota for each user.
+    pub(crate) fn new(store: Store, each_max: Bytes) -> Uploads {
         Uploads(Arc::new(Shared {
+            store,
             each_max,
             by_user: Mutex::default(),
         }))
@@ -81,97 +152,111 @@ impl Uploads {
         of: Belongs,
     ) -> Result<Room, Refusal> {
         let mut by_user = self.lock();
-        let given = by_user.get(user);
-        let taken = given.into_iter().flatten();
-        let taken = taken.fold(0_u64, |sum, (_, one)| sum.saturating_add(one.bytes()));
+        let own = by_user.get(user);
+        let taken = own.map_or(0, |own| own.taken);
         // One that has come and comes again takes no more room than it has.
-        let own = given.and_then(|given| given.get(&hash)?.come);
-        let taken = taken - own.unwrap_or_default();
+        let come = own.and_then(|own| own.come(hash));
+        let taken = taken.saturating_sub(come.map_or(0, |come| come.bytes));
         if taken.saturating_add(bytes) > self.0.each_max.0 {
             return Err(Refusal::Unclaimed {
                 bytes_max: self.0.each_max.0,
                 minutes: MINUTES,
             });
         }
-        let given = by_user.entry(user.to_owned()).or_default();
-        let upload = given.entry(hash).or_insert(Upload {
-            coming: 0,
-            n_coming: 0,
-            come: None,
-            of,
-            noes: 0,
-        });
+        let own = by_user.entry(user.to_owned()).or_default();
+        own.taken = own.taken.saturating_add(bytes);
+        let announcement = (of.process, of.artifact);
+        let announced = own.announced.entry(announcement).or_default();
+        announced.noes = 0;
+        let upload = announced.files.entry(hash).or_default();
         upload.coming = upload.coming.saturating_add(bytes);
         upload.n_coming += 1;
-        (upload.of, upload.noes) = (of, 0);
         Ok(Room {
             uploads: self.clone(),
             user: user.to_owned(),
+            announcement,
             hash,
             bytes,
             has_come: false,
+            is_new: true,
         })
     }
 
     /// Starts a thread that removes unused files. It ends soon after all clones of this.
-    pub(crate) fn look_after(&self, store: Store, gate: Gate) -> io::Result<()> {
+    pub(crate) fn look_after(&self, gate: Gate) -> io::Result<()> {
         let uploads = Arc::downgrade(&self.0);
         let thread = std::thread::Builder::new().name("uploads".to_owned());
-        thread.spawn(move || look_after(&uploads, &store, &gate))?;
+        thread.spawn(move || look_after(&uploads, &gate))?;
         Ok(())
     }
 
-    /// Asks about all uploads, and removes those without a process for long.
-    fn look(&self, store: &Store, named: impl Fn(&Access) -> Option<bool>) {
-        let all: Vec<(String, Hash, Belongs)> = {
+    /// Asks about all announcements, and removes the files of those without a process for long.
+    fn look(&self, named: impl Fn(&Access) -> Option<bool>) {
+        let all: Vec<(String, Announcement)> = {
             let by_user = self.lock();
-            let all = by_user.iter().flat_map(|(user, given)| {
-                let come = given.iter().filter(|(_, upload)| upload.come.is_some());
-                come.map(|(hash, upload)| (user.clone(), *hash, upload.of))
+            let all = by_user.iter().flat_map(|(user, own)| {
+                let announced = own.announced.iter().filter(|(_, one)| one.has_come());
+                announced.map(|(announcement, _)| (user.clone(), *announcement))
             });
             all.collect()
         };
-        for (user, hash, of) in all {
+        for (user, announcement) in all {
+            let (process, artifact) = announcement;
             let answer = named(&Access {
                 user: user.clone(),
-                process: of.process,
-                artifact: of.artifact,
+                process,
+                artifact,
             });
-            let mut by_user = self.lock();
-            let Some(given) = by_user.get_mut(&user) else {
-                continue;
-            };
-            let is_over = match (answer, given.get_mut(&hash)) {
-                (None, _) | (_, None) => false,
-                (Some(true), Some(_)) => true,
-                (Some(false), Some(upload)) => {
-                    upload.noes += 1;
-                    upload.noes >= NOES
-                }
-            };
-            if is_over {
-                match given.get_mut(&hash) {
-                    // It comes again meanwhile.
-                    Some(upload) if upload.n_coming > 0 => upload.come = None,
-                    Some(_) | None => {
-                        given.remove(&hash);
-                    }
-                }
-                if given.is_empty() {
-                    by_user.remove(&user);
-                }
-            }
-            drop(by_user);
-            if is_over && answer == Some(false) {
-                match store.discard(hash) {
-                    Ok(_) => tracing::info!(%hash, user, "removed a file that no process names"),
-                    Err(error) => tracing::warn!(%hash, %error, "a file could not be removed"),
-                }
+            if let Some(is_named) = answer {
+                self.answered(&user, announcement, is_named);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<Hash, Upload>>> {
+    /// The process managers tell whether a process of a user has the artifact of an announcement.
+    fn answered(&self, user: &str, announcement: Announcement, is_named: bool) {
+        let mut by_user = self.lock();
+        let Some(own) = by_user.get_mut(user) else {
+            return;
+        };
+        let Some(announced) = own.announced.get_mut(&announcement) else {
+            return;
+        };
+        if !is_named {
+            announced.noes += 1;
+            if announced.noes < NOES {
+                return;
+            }
+        }
+        let come = announced.take_come();
+        let bytes = come.iter().map(|(_, come)| come.bytes);
+        let bytes = bytes.fold(0, u64::saturating_add);
+        own.taken = own.taken.saturating_sub(bytes);
+        if announced.files.is_empty() {
+            own.announced.remove(&announcement);
+        }
+        if own.announced.is_empty() {
+            by_user.remove(user);
+        }
+        drop(by_user);
+        if !is_named {
+            let new = come.into_iter().filter(|(_, come)| come.is_new);
+            for (hash, come) in new {
+                self.discard(user, hash, come.moment);
+            }
+        }
+    }
+
+    /// Removes a file that was uploaded in vain, unless another process has used it since.
+    fn discard(&self, user: &str, hash: Hash, moment: u64) {
+        match self.0.store.discard_unused(hash, moment) {
+            Ok(true) => tracing::info!(%hash, user, "removed a file that no process names"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%hash, %error, "a file could not be removed"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Own>> {
         // Nothing panics while it holds the lock.
         self.0
             .by_user
@@ -184,13 +269,13 @@ impl Uploads {
     clippy::disallowed_methods,
     reason = "nothing tells that no process names a file; it is looked for from time to time"
 )]
-fn look_after(uploads: &Weak<Shared>, store: &Store, gate: &Gate) {
+fn look_after(uploads: &Weak<Shared>, gate: &Gate) {
     loop {
         std::thread::sleep(LOOK);
         let Some(shared) = uploads.upgrade() else {
             return;
         };
-        Uploads(shared).look(store, |access| gate.ask(access));
+        Uploads(shared).look(|access| gate.ask(access));
     }
 }
 
@@ -199,25 +284,41 @@ impl Room {
     pub(crate) fn has_come(mut self) {
         self.has_come = true;
     }
+
+    /// The file was here already.
+    pub(crate) fn was_here(mut self) {
+        (self.has_come, self.is_new) = (true, false);
+    }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
         let mut by_user = self.uploads.lock();
-        let Some(given) = by_user.get_mut(&self.user) else {
+        let Some(own) = by_user.get_mut(&self.user) else {
             return;
         };
-        if let Some(upload) = given.get_mut(&self.hash) {
+        own.taken = own.taken.saturating_sub(self.bytes);
+        let earlier = match self.has_come {
+            true => own.take_come(self.hash),
+            false => None,
+        };
+        if let Some(announced) = own.announced.get_mut(&self.announcement)
+            && let Some(upload) = announced.files.get_mut(&self.hash)
+        {
             upload.coming = upload.coming.saturating_sub(self.bytes);
             upload.n_coming = upload.n_coming.saturating_sub(1);
             if self.has_come {
-                upload.come = Some(self.bytes);
-            }
-            if upload.n_coming == 0 && upload.come.is_none() {
-                given.remove(&self.hash);
+                announced.noes = 0;
+                own.taken = own.taken.saturating_add(self.bytes);
+                upload.come = Some(Come {
+                    bytes: self.bytes,
+                    moment: self.uploads.0.store.moment(),
+                    is_new: self.is_new || earlier.is_some_and(|earlier| earlier.is_new),
+                });
             }
         }
-        if given.is_empty() {
+        own.forget(self.announcement, self.hash);
+        if own.announced.is_empty() {
             by_user.remove(&self.user);
         }
     }

@@ -31,7 +31,7 @@ impl Scene {
         let gate = Gate::default();
         let users = Users {
             gate: gate.clone(),
-            uploads: Uploads::new(Bytes(1_000)),
+            uploads: Uploads::new(store.clone(), Bytes(1_000)),
         };
         let depot = StoreDepot::with_users(store.clone(), Keeping::Durably, users);
         Scene {
