@@ -12,7 +12,9 @@ use model::{Bytes, Mono, Part, Role, Span, Tuning};
 use shell::audit::Audit;
 use shell::clock;
 use shell::config::Config;
-use shell::identity::{CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address};
+use shell::identity::{
+    AUTHORITY_LIFE, CERTIFICATE_LIFE, Credentials, Registrar, Renewal, days, is_address,
+};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, chain};
 use shell::quic::{LinkEpoch, Links};
@@ -47,6 +49,12 @@ const HALF_LIVES: RangeInclusive<Span> = Span::from_secs(60)..=Span::from_secs(3
 
 /// The times after which silent machines may be forgotten, from a second to ten years, which is never.
 const FORGET_MACHINES: RangeInclusive<Span> = Span::from_secs(1)..=Span::from_secs(3_650 * 86_400);
+
+/// The lives of certificates. Where they are shorter than a few minutes, whoever is away for a moment must join again.
+const CERTIFICATE_LIVES: RangeInclusive<Span> = Span::from_secs(1)..=AUTHORITY_LIFE;
+
+/// The life of certificates below which the log warns of it.
+const CERTIFICATE_LIFE_WARNED: Span = Span::from_secs(3_600);
 
 /// The largest limit on the slots of a user, beyond those of any group.
 const USER_SLOTS_MAX: u32 = 1_000_000_000;
@@ -124,7 +132,7 @@ impl program::Service for Service {
             address: config.optional("address", "a host and a port in quotes", |text| {
                 is_address(text).then(|| text.to_owned())
             }),
-            certificate_life: config.optional_span("certificate-life"),
+            certificate_life: config.optional_span_in("certificate-life", CERTIFICATE_LIVES),
             holdings_end_after: config.optional_span("holdings-end-after"),
             policy: policy(config),
             forget_machines: config.optional_span_in("forget-machines", FORGET_MACHINES),
@@ -138,6 +146,12 @@ impl program::Service for Service {
     ) -> Result<Service, Box<dyn Error>> {
         let credentials = place.credentials(Role::Gm)?;
         let life = settings.certificate_life.unwrap_or(CERTIFICATE_LIFE);
+        if life < CERTIFICATE_LIFE_WARNED {
+            let life = days(life);
+            tracing::warn!(
+                "certificates end after {life} (certificate-life): members that are away meanwhile must join again"
+            );
+        }
         let registrar = settings.authority.map(|path| Registrar::open(&path, life));
         let registrar = registrar.transpose()?;
         if let Some(registrar) = &registrar {

@@ -95,6 +95,20 @@ impl IssuedCertificates {
 
     /// Writes the file, without certificates that ended long ago.
     pub fn save(&mut self, path: &Path, now: Wall) -> Result<(), IssuedError> {
+        self.forget(now, CERTIFICATES_MAX);
+        files::write(path, self.render().as_bytes(), SECRET)?;
+        Ok(())
+    }
+
+    /// Makes room for one more: forgets certificates that ended long ago, and in a full list others that have ended.
+    pub fn make_room(&mut self, now: Wall) -> Result<(), IssuedError> {
+        self.forget(now, CERTIFICATES_MAX - 1);
+        self.has_room()
+    }
+
+    /// Forgets certificates that ended long ago, and beyond this number the others that have ended, those that ended
+    /// first before the others.
+    fn forget(&mut self, now: Wall, n_kept: usize) {
         let mut last: BTreeMap<(Role, String), (Wall, Serial)> = BTreeMap::new();
         for (serial, signed) in self.0.iter().filter(|(_, one)| owns(one.identity.role())) {
             let name = (signed.identity.role(), signed.identity.name().to_owned());
@@ -108,12 +122,22 @@ impl IssuedCertificates {
         self.0.retain(|serial, signed| {
             signed.not_after.0.saturating_add(REMEMBERED.0) >= now.0 || last.contains(serial)
         });
-        files::write(path, self.render().as_bytes(), SECRET)?;
-        Ok(())
+        let n_beyond = self.0.len().saturating_sub(n_kept);
+        if n_beyond == 0 {
+            return;
+        }
+        let ended = self.0.iter().filter(|(_, signed)| signed.not_after < now);
+        let ended = ended.filter(|(serial, _)| !last.contains(serial));
+        let ended = ended.map(|(serial, signed)| (signed.not_after, serial.clone()));
+        let mut ended: Vec<(Wall, Serial)> = ended.collect();
+        ended.sort_unstable();
+        for (_, serial) in ended.iter().take(n_beyond) {
+            self.0.remove(serial);
+        }
     }
 
     /// Checks that there is room for one more.
-    pub fn has_room(&self) -> Result<(), IssuedError> {
+    fn has_room(&self) -> Result<(), IssuedError> {
         match self.0.len() < CERTIFICATES_MAX {
             true => Ok(()),
             false => Err(IssuedError::Many),

@@ -458,7 +458,7 @@ impl Registrar {
         (address, origin): (Option<&str>, Option<Origin>),
         now: Wall,
     ) -> Result<Issued, RegistrarError> {
-        self.issued.has_room()?;
+        self.issued.make_room(now)?;
         let issued = self
             .authority
             .issue_for(request, identity, now, self.life)?;

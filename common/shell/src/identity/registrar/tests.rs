@@ -494,6 +494,26 @@ fn a_list_of_an_earlier_version_is_read() {
 }
 
 #[test]
+fn a_full_list_makes_room_by_certificates_that_have_ended() {
+    let bench = Bench::new();
+    let path = bench.registrar.directory.join(ISSUED);
+    let admit = |days_ago: u64| {
+        let until = (NOW.0 - days_ago * DAY.0) / 1_000_000;
+        let line = |number| format!("{number:08x} 1 {until} xav://grid/lab/am/a1 - - -\n");
+        let lines: String = (1..=50_000).map(line).collect();
+        std::fs::write(&path, lines).unwrap();
+        let mut registrar = bench.again();
+        let admitted = registrar.admit(&request(), &bench.me, None, NOW);
+        let admitted = admitted.map_err(|error| error.to_string());
+        admitted.map(|_| bench.again().issued_certificates().iter().count())
+    };
+    assert_eq!(admit(40), Ok(1));
+    assert_eq!(admit(2), Ok(50_000));
+    let valid = std::fs::read_to_string(&path).unwrap();
+    assert!(valid.contains("gm/gm") && !valid.contains("\n00000001 "));
+}
+
+#[test]
 fn members_whose_certificates_end_soon_are_named() {
     let mut bench = Bench::new();
     let token = bench.token(Role::Am, Some("a1"));
