@@ -246,9 +246,14 @@ pub const BULK_BURST: Span = Span::from_millis(100);
 /// Time for which links wait at their end until peers are notified.
 pub const LINK_FAREWELL_MAX: Span = Span::from_millis(500);
 
-/// Members that may have a connection for requests at the same time: each member of a large group
-/// keeps one.
-pub const REQUEST_CONNECTIONS_MAX: usize = 1_024;
+/// Connections for requests of managers at the same time: each of a large group keeps one beside its link.
+pub const REQUEST_CONNECTIONS_MANAGERS_MAX: usize = LINKS_MAX;
+
+/// Connections for requests of users at the same time.
+pub const REQUEST_CONNECTIONS_USERS_MAX: usize = 1_024;
+
+/// Connections for requests of administrators at the same time, which nobody else takes from them.
+pub const REQUEST_CONNECTIONS_ADMINS_MAX: usize = 256;
 
 /// Such connections of one member: some terminals and scripts of a user.
 pub const REQUEST_CONNECTIONS_EACH_MAX: usize = 32;

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use model::{Identity, Span};
+use model::{Identity, Role, Span};
 use quinn::{Connection, ReadExactError, RecvStream, SendStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -25,7 +25,8 @@ use super::greeting::refuse;
 use crate::clock;
 use crate::identity::{Certificate, Revocations};
 use crate::limits::{
-    LINK_GREETING_MAX, REQUEST_ANSWER_MAX, REQUEST_CONNECTIONS_EACH_MAX, REQUEST_CONNECTIONS_MAX,
+    LINK_GREETING_MAX, REQUEST_ANSWER_MAX, REQUEST_CONNECTIONS_ADMINS_MAX,
+    REQUEST_CONNECTIONS_EACH_MAX, REQUEST_CONNECTIONS_MANAGERS_MAX, REQUEST_CONNECTIONS_USERS_MAX,
     REQUESTS_WAITING_MAX, STRANGER_REQUEST_MAX, STRANGER_REQUESTS_MAX,
 };
 
@@ -58,9 +59,12 @@ pub(super) struct RequestServer {
     requests: Mutex<Option<SyncSender<PendingRequest>>>,
     /// Number of waiting requests of strangers.
     n_of_strangers: AtomicUsize,
-    /// Number of connections of each member, by identity.
-    connections: Mutex<BTreeMap<String, usize>>,
+    /// Number of connections of each member.
+    connections: Mutex<BTreeMap<Member, usize>>,
 }
+
+/// A member by its role and identity.
+type Member = (Role, String);
 
 impl RequestServer {
     /// Starts the thread of a handler. It ends with [`RequestServer::close`].
@@ -98,7 +102,7 @@ impl RequestServer {
         sender.try_send(request).map_err(|_| Refusal::Slow)
     }
 
-    fn connections(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<Member, usize>> {
         // Nothing panics while it holds the lock.
         self.connections
             .lock()
@@ -113,32 +117,48 @@ impl RequestServer {
 /// A counted connection of a member.
 struct MemberConnection<'a> {
     server: &'a RequestServer,
-    identity: String,
+    member: Member,
 }
 
 impl<'a> MemberConnection<'a> {
-    /// None if there are too many connections, in all or of this member.
+    /// None if there are too many connections, of members with such roles or of this member.
     fn begin(server: &'a RequestServer, identity: &Identity) -> Option<MemberConnection<'a>> {
-        let identity = identity.to_string();
+        let member = (identity.role(), identity.to_string());
+        let (roles, n_max) = places(identity.role());
         let mut connections = server.connections();
-        let n_all: usize = connections.values().sum();
-        let n_own = connections.get(&identity).copied().unwrap_or_default();
-        if n_all >= REQUEST_CONNECTIONS_MAX || n_own >= REQUEST_CONNECTIONS_EACH_MAX {
+        let alike = connections
+            .iter()
+            .filter(|((role, _), _)| roles.contains(role));
+        let n_alike: usize = alike.map(|(_, n)| n).sum();
+        let n_own = connections.get(&member).copied().unwrap_or_default();
+        if n_alike >= n_max || n_own >= REQUEST_CONNECTIONS_EACH_MAX {
             return None;
         }
-        connections.insert(identity.clone(), n_own + 1);
+        connections.insert(member.clone(), n_own + 1);
         drop(connections);
-        Some(MemberConnection { server, identity })
+        Some(MemberConnection { server, member })
+    }
+}
+
+/// The roles whose members share places for connections with this one, and the number of these places.
+fn places(role: Role) -> (&'static [Role], usize) {
+    match role {
+        Role::Gm | Role::Pm | Role::Am => (
+            &[Role::Gm, Role::Pm, Role::Am],
+            REQUEST_CONNECTIONS_MANAGERS_MAX,
+        ),
+        Role::User => (&[Role::User], REQUEST_CONNECTIONS_USERS_MAX),
+        Role::Admin => (&[Role::Admin], REQUEST_CONNECTIONS_ADMINS_MAX),
     }
 }
 
 impl Drop for MemberConnection<'_> {
     fn drop(&mut self) {
         let mut connections = self.server.connections();
-        match connections.get_mut(&self.identity) {
+        match connections.get_mut(&self.member) {
             Some(n_own) if *n_own > 1 => *n_own -= 1,
             Some(_) | None => {
-                connections.remove(&self.identity);
+                connections.remove(&self.member);
             }
         }
     }
@@ -299,4 +319,23 @@ impl fmt::Debug for RequestServer {
             .field("is_open", &self.is_open())
             .finish_non_exhaustive()
     }
+}
+
+#[test]
+fn neither_machines_nor_users_take_the_places_of_administrators() {
+    let server = RequestServer::default();
+    let one = |role, number: usize| {
+        let identity = Identity::new("grid", "lab", role, &format!("n{number}"));
+        MemberConnection::begin(&server, &identity.unwrap())
+    };
+    let fill = |role| -> Vec<_> { (0..).map_while(|number| one(role, number)).collect() };
+    let machines = fill(Role::Am);
+    assert_eq!(machines.len(), REQUEST_CONNECTIONS_MANAGERS_MAX);
+    assert!(one(Role::Pm, 0).is_none());
+    let users = fill(Role::User);
+    assert_eq!(users.len(), REQUEST_CONNECTIONS_USERS_MAX);
+    let own: Vec<_> = (0..).map_while(|_| one(Role::Admin, 0)).collect();
+    assert_eq!(own.len(), REQUEST_CONNECTIONS_EACH_MAX);
+    drop((own, users));
+    assert!(one(Role::User, 0).is_some() && one(Role::Admin, 0).is_some());
 }
