@@ -120,7 +120,8 @@ impl AdminServer {
                 let mut registrar = self.registrar()?;
                 let issued = registrar.renew(&member.serial, &request, clock::wall());
                 let issued = issued.map_err(|error| refused(&error))?;
-                tracing::info!(member = %member.identity, "a certificate was renewed");
+                let serial = &issued.certificate.serial;
+                tracing::info!(member = %member.identity, %serial, "a certificate was renewed");
                 Ok(Response::Renewed {
                     certificate: issued.pem,
                 })
@@ -196,7 +197,8 @@ impl AdminServer {
             }
             refused(&error)
         })?;
-        tracing::info!(member = %issued.certificate.identity, "a member has joined");
+        let (member, serial) = (&issued.certificate.identity, &issued.certificate.serial);
+        tracing::info!(%member, %serial, "a member has joined");
         Ok(Response::Joined(Joined {
             certificate: issued.pem,
             authority: registrar.authority().pem().to_owned(),
@@ -250,7 +252,8 @@ impl AdminServer {
             .map(|serial| line(&registrar, serial))
             .collect();
         for line in &lines {
-            tracing::info!(member = line.identity, "a certificate was revoked");
+            let (member, serial) = (&line.identity, &line.serial);
+            tracing::info!(member, serial, "a certificate was revoked");
             self.bar(&registrar, &line.identity);
         }
         Ok(Response::Revoked(lines))
@@ -417,7 +420,10 @@ fn line(registrar: &Registrar, serial: &shell::identity::Serial) -> CertificateL
     let revoked = registrar.revocations().get(serial);
     CertificateLine {
         serial: serial.to_string(),
-        identity: signed.map_or_else(String::new, |signed| signed.identity.to_string()),
+        identity: signed.map_or_else(
+            || "unknown".to_owned(),
+            |signed| signed.identity.to_string(),
+        ),
         not_before: signed.map_or_else(Default::default, |signed| signed.not_before),
         not_after: signed.map_or_else(Default::default, |signed| signed.not_after),
         revoked: revoked.map(|revoked| revoked.at),

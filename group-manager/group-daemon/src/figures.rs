@@ -137,9 +137,12 @@ pub(crate) fn show_owners(figures: &mut Figures, owners: Option<&Owners>) {
 
 /// Adds the members' certificates and the join tokens.
 pub(crate) fn show_members(figures: &mut Figures, registrar: &Registrar, now: Wall) {
-    let revoked = registrar.revocations().len();
+    let issued = registrar.issued_certificates();
+    let is_revoked = |serial| registrar.revocations().contains(serial);
+    let revoked = issued.iter().filter(|(serial, _)| is_revoked(serial));
+    let revoked = revoked.count();
     let valid = registrar.valid(now).count();
-    let all = registrar.issued_certificates().iter().count();
+    let all = issued.iter().count();
     let about = "Certificates that the authority has issued, by state.";
     let mut certificates = figures.gauges("certificates", about);
     let expired = all.saturating_sub(valid).saturating_sub(revoked);

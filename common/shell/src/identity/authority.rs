@@ -30,7 +30,7 @@ pub(super) const BACKDATE: Span = Span::from_secs(5 * 60);
 const REQUEST_BYTES_MAX: usize = 4 << 10;
 
 /// Bytes of the serial numbers that the authority draws at random, so that none occurs twice.
-const SERIAL_BYTES: usize = 16;
+pub(super) const SERIAL_BYTES: usize = 16;
 
 /// Seconds from 1970 to the end of the year 9999, after which a certificate cannot be dated.
 const DATE_SECONDS_MAX: u64 = 253_402_300_799;

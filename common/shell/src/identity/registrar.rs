@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use model::{Identity, IdentityError, Role, Span, Wall};
 use thiserror::Error;
 
-use super::authority::{Authority, AuthorityError, BACKDATE, Issued, SigningRequest};
+use super::authority::{Authority, AuthorityError, BACKDATE, Issued, SERIAL_BYTES, SigningRequest};
 use super::certificate::Serial;
 use super::files::FileError;
 use super::issued::{IssuedCertificates, IssuedError, Origin, Signed, owns};
@@ -334,7 +334,8 @@ impl Registrar {
         self.sign(&request, &own.identity, (address, Some(origin)), now)
     }
 
-    /// Revokes the certificate with a serial number, or all of a member, and returns them.
+    /// Revokes the certificate with a serial number, or all of a member, and returns them. A whole serial number that
+    /// is not listed counts too: a restored list lacks what was signed since the backup.
     pub fn revoke(
         &mut self,
         what: &str,
@@ -347,15 +348,19 @@ impl Registrar {
                 || what == format!("{}/{}", identity.role(), identity.name())
                 || what == format!("{}/{}", identity.role(), identity.label())
         };
-        let meant: Vec<(Serial, Identity)> = self
+        let mut meant: Vec<(Serial, Option<Identity>)> = self
             .valid(now)
             .filter(|(serial, signed)| is_meant(serial, &signed.identity))
-            .map(|(serial, signed)| (serial.clone(), signed.identity.clone()))
+            .map(|(serial, signed)| (serial.clone(), Some(signed.identity.clone())))
             .collect();
+        meant.extend(self.unlisted(what).map(|serial| (serial, None)));
         if meant.is_empty() {
             return Err(RegistrarError::Nobody(what.chars().take(80).collect()));
         }
-        if meant.iter().any(|(_, identity)| identity == me) {
+        if meant
+            .iter()
+            .any(|(_, identity)| identity.as_ref() == Some(me))
+        {
             return Err(RegistrarError::Own);
         }
         let mut revocations = self.revocations.clone();
@@ -508,6 +513,13 @@ impl Registrar {
             None => Ok(()),
             Some((_, signed)) => Err(RegistrarError::Taken(Box::new(signed.identity.clone()))),
         }
+    }
+
+    /// The serial number that a text is, if no certificate with it is listed.
+    fn unlisted(&self, text: &str) -> Option<Serial> {
+        let is_whole = text.len() == 2 * SERIAL_BYTES;
+        let serial: Serial = text.parse().ok().filter(|_| is_whole)?;
+        self.issued.get(&serial).is_none().then_some(serial)
     }
 
     /// The number of the next holder of a name.

@@ -17,11 +17,14 @@ const REVOCATIONS_MAX: usize = 100_000;
 /// Bytes of the longest file of them.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
+/// The word in the place of an unknown holder.
+const UNKNOWN: &str = "-";
+
 /// The first line of a file.
 const HEAD: &str = "# Revoked certificates: serial number, seconds since 1970, whose it was.\n";
 
 /// The revoked certificates of a group's authority. The file has one line for each: serial number,
-/// time of the revocation, and holder; lines that begin with `#` are comments.
+/// time of the revocation, and holder or `-`; lines that begin with `#` are comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revocations(BTreeMap<Serial, Revoked>);
 
@@ -30,8 +33,8 @@ pub struct Revocations(BTreeMap<Serial, Revoked>);
 pub struct Revoked {
     /// Time of the revocation.
     pub at: Wall,
-    /// The holder.
-    pub identity: Identity,
+    /// The holder; none if the authority has no list that names it.
+    pub identity: Option<Identity>,
 }
 
 /// Why the list cannot be used.
@@ -69,7 +72,10 @@ impl Revocations {
             };
             let seconds: u64 = seconds.parse().map_err(|_| wrong())?;
             let at = Wall(seconds.checked_mul(1_000_000).ok_or_else(wrong)?);
-            let identity = identity.parse().map_err(|_| wrong())?;
+            let identity = match identity {
+                UNKNOWN => None,
+                identity => Some(identity.parse().map_err(|_| wrong())?),
+            };
             let serial = serial.parse().map_err(|_| wrong())?;
             revocations.add(serial, Revoked { at, identity })?;
         }
@@ -81,6 +87,8 @@ impl Revocations {
         let mut text = HEAD.to_owned();
         for (serial, Revoked { at, identity }) in &self.0 {
             let seconds = at.0 / 1_000_000;
+            let identity = identity.as_ref().map(Identity::to_string);
+            let identity = identity.as_deref().unwrap_or(UNKNOWN);
             writeln!(text, "{serial} {seconds} {identity}").expect("a String takes every text");
         }
         text

@@ -144,7 +144,7 @@ fn credentials_are_read_as_they_were_written_and_only_with_their_own_key() {
     let mut revocations = Revocations::default();
     let revoked = Revoked {
         at: NOW,
-        identity: alice,
+        identity: Some(alice),
     };
     revocations
         .add(issued.certificate.serial.clone(), revoked)

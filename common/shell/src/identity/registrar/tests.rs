@@ -494,6 +494,27 @@ fn a_list_of_an_earlier_version_is_read() {
 }
 
 #[test]
+fn a_certificate_that_a_restored_list_lacks_is_revoked_by_its_serial_number() {
+    let mut bench = Bench::new();
+    let path = bench.registrar.directory.join(ISSUED);
+    let backup = std::fs::read(&path).unwrap();
+    let token = bench.token(Role::Am, Some("a1"));
+    let since = bench.join(token, Role::Am, None, NOW).unwrap().serial;
+    std::fs::write(&path, backup).unwrap();
+    bench.registrar = bench.again();
+    let text = since.to_string();
+    let mut revoke = |what: &str| bench.registrar.revoke(what, (&bench.me, NOW));
+    for wrong in [&text[2..], &format!("{text}00"), "am/a1"] {
+        let refused = revoke(wrong);
+        assert!(matches!(refused, Err(RegistrarError::Nobody(_))), "{wrong}");
+    }
+    assert_eq!(revoke(&text).unwrap(), [since.clone()]);
+    let again = bench.again();
+    let revoked = again.revocations().get(&since);
+    assert_eq!(revoked.unwrap().identity, None);
+}
+
+#[test]
 fn a_full_list_makes_room_by_certificates_that_have_ended() {
     let bench = Bench::new();
     let path = bench.registrar.directory.join(ISSUED);

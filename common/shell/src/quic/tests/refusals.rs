@@ -31,7 +31,7 @@ fn revoked(credentials: &Credentials) -> Revocations {
     let mut revocations = Revocations::default();
     let revoked = Revoked {
         at: clock::wall(),
-        identity: credentials.identity().clone(),
+        identity: Some(credentials.identity().clone()),
     };
     let serial = credentials.certificate().serial.clone();
     revocations.add(serial, revoked).unwrap();

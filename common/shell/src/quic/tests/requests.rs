@@ -173,7 +173,7 @@ fn a_member_that_is_revoked_is_answered_no_more() {
     let mut revocations = Revocations::default();
     let revoked = Revoked {
         at: clock::wall(),
-        identity: am.identity().clone(),
+        identity: Some(am.identity().clone()),
     };
     let serial = am.credentials.certificate().serial.clone();
     revocations.add(serial, revoked).unwrap();
