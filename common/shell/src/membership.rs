@@ -192,7 +192,7 @@ impl Member {
         let Said { load, trouble } = (self.say)();
         let presence = Presence {
             program: env!("CARGO_PKG_VERSION").to_owned(),
-            revision: credentials.revocations().len() as u64,
+            revision: credentials.revocations().revision(),
             load,
             trouble,
         };

@@ -395,7 +395,7 @@ pub struct CertificateLine {
 /// News for a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Present {
-    /// Increases with each revocation.
+    /// The number of the present list of revocations: that of any other list differs.
     #[n(0)]
     pub revision: u64,
     /// The list of revocations, if the member has another revision.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use group_core::{GivenUp, Holder};
 use model::{Identity, ProcessId, Role, Span};
 use shell::audit::Audit;
-use shell::identity::{Entry, OpenToken, Registrar, RegistrarError, Revocations, Terms, TokenId};
+use shell::identity::{Entry, OpenToken, Registrar, RegistrarError, Terms, TokenId};
 use shell::program;
 use shell::quic::RequestOrigin;
 use shell::{Lack, Numbers, RefusalLine, RefusalLog, clock};
@@ -316,7 +316,7 @@ impl AdminServer {
             }));
         };
         let registrar = lock(registrar);
-        let revision = revision(registrar.revocations());
+        let revision = registrar.revocations().revision();
         Ok(Response::Present(Present {
             revision,
             revoked: (known != revision).then(|| registrar.revocations().render()),
@@ -388,11 +388,6 @@ impl AdminServer {
         refreshed.map_err(|error| Refused::Failed(program::chain(&error)))?;
         Ok(registrar)
     }
-}
-
-/// A number that increases with each revocation.
-fn revision(revocations: &Revocations) -> u64 {
-    revocations.len() as u64
 }
 
 fn process_managers(registrar: &Registrar) -> Vec<Contact> {

@@ -1,6 +1,7 @@
 //! The list of revoked certificates.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::path::Path;
 use model::{Identity, Wall};
 use thiserror::Error;
 
-use super::certificate::Serial;
+use super::certificate::{Fingerprint, Serial};
 use super::files::{self, FileError, PUBLIC};
 
 /// Maximum number of revoked certificates: far more than a group has members.
@@ -26,7 +27,10 @@ const HEAD: &str = "# Revoked certificates: serial number, seconds since 1970, w
 /// The revoked certificates of a group's authority. The file has one line for each: serial number,
 /// time of the revocation, and holder or `-`; lines that begin with `#` are comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Revocations(BTreeMap<Serial, Revoked>);
+pub struct Revocations {
+    by_serial: BTreeMap<Serial, Revoked>,
+    revision: u64,
+}
 
 /// A certificate that was revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +89,7 @@ impl Revocations {
     /// A file's text.
     pub fn render(&self) -> String {
         let mut text = HEAD.to_owned();
-        for (serial, Revoked { at, identity }) in &self.0 {
+        for (serial, Revoked { at, identity }) in &self.by_serial {
             let seconds = at.0 / 1_000_000;
             let identity = identity.as_ref().map(Identity::to_string);
             let identity = identity.as_deref().unwrap_or(UNKNOWN);
@@ -113,35 +117,72 @@ impl Revocations {
 
     /// Revokes a certificate. A second revocation changes nothing.
     pub fn add(&mut self, serial: Serial, revoked: Revoked) -> Result<(), RevocationsError> {
-        if self.0.len() >= REVOCATIONS_MAX {
+        if self.by_serial.len() >= REVOCATIONS_MAX {
             return Err(RevocationsError::Many);
         }
-        self.0.entry(serial).or_insert(revoked);
+        if let Entry::Vacant(entry) = self.by_serial.entry(serial) {
+            self.revision = self.revision.wrapping_add(mark(entry.key()));
+            entry.insert(revoked);
+        }
         Ok(())
+    }
+
+    /// A number by which lists of different certificates differ: the sum of a hash of each serial number, so that it
+    /// takes no time to ask; 0 where none is revoked.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The number of revoked certificates.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.by_serial.len()
     }
 
     /// Returns true if no certificate is revoked.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_serial.is_empty()
     }
 
     /// Returns true if a certificate is revoked.
     pub fn contains(&self, serial: &Serial) -> bool {
-        self.0.contains_key(serial)
+        self.by_serial.contains_key(serial)
     }
 
     /// The revocation of a certificate, if it is revoked.
     pub fn get(&self, serial: &Serial) -> Option<&Revoked> {
-        self.0.get(serial)
+        self.by_serial.get(serial)
     }
 
     /// All of them, by their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (&Serial, &Revoked)> {
-        self.0.iter()
+        self.by_serial.iter()
+    }
+}
+
+/// The first bytes of the SHA-256 of a serial number.
+fn mark(serial: &Serial) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = Fingerprint::of(serial.bytes()).0;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(serials: &[&str]) -> Revocations {
+        let lines = serials.iter().map(|serial| format!("{serial} 7 -\n"));
+        Revocations::parse(&lines.collect::<String>()).unwrap()
+    }
+
+    #[test]
+    fn lists_of_other_certificates_have_other_revisions() {
+        let [none, one, other] = [list(&[]), list(&["41"]), list(&["42"])];
+        assert_eq!(none.revision(), 0);
+        assert_ne!(one.revision(), other.revision());
+        let both = list(&["41", "42", "41"]);
+        assert_eq!(both.revision(), list(&["42", "41"]).revision());
+        assert_ne!(both.revision(), one.revision());
+        let read = Revocations::parse(&both.render()).unwrap();
+        assert_eq!(read.revision(), both.revision());
     }
 }
