@@ -243,7 +243,7 @@ impl Registrar {
         let fingerprint = self.authority.fingerprint();
         let expires = Wall(now.0.saturating_add(lifetime.0));
         let token = JoinToken::create(fingerprint, (grid, group, role), address, expires)?;
-        self.tokens.add(&token, terms)?;
+        self.tokens.add(&token, terms, now)?;
         Ok(token)
     }
 

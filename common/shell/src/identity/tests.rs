@@ -258,8 +258,8 @@ fn a_token_is_used_once_and_in_time() {
         refused(tokens.redeem(good.id(), Role::Am, NOW)),
         "the join token is not known here"
     );
-    tokens.add(&good, &Terms::default()).unwrap();
-    tokens.add(&late, &Terms::default()).unwrap();
+    tokens.add(&good, &Terms::default(), NOW).unwrap();
+    tokens.add(&late, &Terms::default(), NOW).unwrap();
     assert_eq!(
         refused(tokens.redeem(late.id(), Role::Am, NOW)),
         "the join token has expired"
@@ -281,11 +281,28 @@ fn a_token_is_used_once_and_in_time() {
 }
 
 #[test]
+fn ended_tokens_take_no_places_and_the_oldest_are_forgotten() {
+    let dir = TempDir::new().unwrap();
+    let tokens = Tokens::of(dir.path());
+    let path = |number: u64| dir.path().join(format!("{number:032x}.used"));
+    for number in 0..10_005 {
+        let text = format!("am {}", NOW.0 / 1_000_000 + number);
+        std::fs::write(path(number), text).unwrap();
+    }
+    let good = token(Wall(NOW.0 + DAY.0));
+    tokens.add(&good, &Terms::default(), NOW).unwrap();
+    tokens.clear(NOW, DAY).unwrap();
+    let counts = tokens.counts();
+    assert_eq!((counts.n_open, counts.n_used), (1, 10_000));
+    assert!(!path(4).exists() && path(5).exists());
+}
+
+#[test]
 fn of_many_who_use_a_token_at_the_same_time_one_succeeds() {
     let dir = TempDir::new().unwrap();
     let tokens = Tokens::of(dir.path());
     let token = token(Wall(NOW.0 + DAY.0));
-    tokens.add(&token, &Terms::default()).unwrap();
+    tokens.add(&token, &Terms::default(), NOW).unwrap();
     let n_succeeded = std::thread::scope(|scope| {
         let redeem = || tokens.redeem(token.id(), Role::Am, NOW).is_ok();
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(redeem)).collect();

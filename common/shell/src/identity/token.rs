@@ -30,6 +30,10 @@ const SECRET_BYTES: usize = 16;
 /// Maximum number of unused tokens: people make them one by one.
 const TOKENS_MAX: usize = 10_000;
 
+/// Maximum number of tokens that are remembered after they were used or cancelled or have expired, so that a late user
+/// is told why.
+const ENDED_MAX: usize = 10_000;
+
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// Permission to join a group once. The text alone is enough to join, so it is stored nowhere.
@@ -316,13 +320,8 @@ impl Tokens {
     }
 
     /// Stores the id and terms of a token.
-    pub fn add(&self, token: &JoinToken, terms: &Terms) -> Result<(), TokensError> {
-        let n_tokens = match fs::read_dir(&self.directory) {
-            Ok(entries) => entries.count(),
-            Err(error) if error.kind() == ErrorKind::NotFound => 0,
-            Err(source) => return Err(self.failed("read", source)),
-        };
-        if n_tokens >= TOKENS_MAX {
+    pub fn add(&self, token: &JoinToken, terms: &Terms, now: Wall) -> Result<(), TokensError> {
+        if self.open(now)?.len() >= TOKENS_MAX {
             return Err(TokensError::Many);
         }
         let mut text = format!("{} {}", token.role, token.expires.0 / 1_000_000);
@@ -432,20 +431,30 @@ impl Tokens {
         files::sync_directory(&self.directory).map_err(|source| self.failed("write", source))
     }
 
-    /// Removes the files of tokens that expired longer ago than `age`.
+    /// Removes the files of tokens that expired longer ago than `age`, and of those that admit nobody any more all but
+    /// the ones that expire last.
     pub fn clear(&self, now: Wall, age: Span) -> Result<(), TokensError> {
         let entries = match fs::read_dir(&self.directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(source) => return Err(self.failed("read", source)),
         };
-        for entry in entries.flatten() {
-            let text = files::read(&entry.path());
-            let old = text.ok().and_then(|text| kept(&text));
-            if old.is_some_and(|(_, expires, _)| expires.0.saturating_add(age.0) < now.0) {
-                let removed = fs::remove_file(entry.path());
-                removed.map_err(|source| self.failed("remove", source))?;
+        let mut ended: Vec<(Wall, PathBuf)> = Vec::new();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let text = files::read(&path);
+            if let Some((_, expires, _)) = text.ok().and_then(|text| kept(&text))
+                && (expires <= now || path.extension().is_some())
+            {
+                ended.push((expires, path));
             }
+        }
+        ended.sort_unstable();
+        let is_old = |&(expires, _): &(Wall, PathBuf)| expires.0.saturating_add(age.0) < now.0;
+        let n_old = ended.partition_point(is_old);
+        let n_removed = n_old.max(ended.len().saturating_sub(ENDED_MAX));
+        for (_, path) in &ended[..n_removed] {
+            let removed = fs::remove_file(path);
+            removed.map_err(|source| self.failed("remove", source))?;
         }
         Ok(())
     }
