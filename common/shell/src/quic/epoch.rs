@@ -13,6 +13,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 
+use crate::clock;
 use crate::identity::{FileError, read_secret, write_secret};
 
 /// Bytes of the key.
@@ -59,13 +60,15 @@ impl LinkEpoch {
         Ok(LinkEpoch { epoch, key })
     }
 
-    /// The number of the last epoch of the daemon with this state directory, 0 before the first. A restore raises it
-    /// above all that others have seen: what the daemon's journal counts goes on from there too.
+    /// The number of the last epoch of the daemon with this state directory. A restore raises it above all that others
+    /// have seen: what the daemon's journal counts goes on from there too. Before the first one it is the time in
+    /// seconds since 1970, since a directory without a state may be restored, and others have seen its epochs: no
+    /// daemon starts once a second.
     pub fn last(directory: &Path) -> Result<Epoch, LinkEpochError> {
         let path = directory.join(EPOCH);
         Ok(match read_if_there(&path)? {
             Some(text) => Epoch(text.parse().map_err(|_| unreadable(&path))?),
-            None => Epoch(0),
+            None => Epoch(clock::wall().0 / 1_000_000),
         })
     }
 
