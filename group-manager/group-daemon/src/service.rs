@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use model::limits::ROUNDS_MAX;
-use model::{Bytes, Mono, Part, Role, Span, Tuning};
+use model::{Bytes, Mono, Part, Role, Span, Tuning, Wall};
 use shell::audit::Audit;
 use shell::clock;
 use shell::config::Config;
@@ -309,17 +309,32 @@ impl Service {
         let mut registrar = registrar.lock().unwrap_or_else(PoisonError::into_inner);
         // Changes by other programs are sent to members, too.
         registrar.refresh()?;
-        let credentials = Credentials::load(&self.identity)?;
-        let now = clock::wall();
-        match credentials.renewal(now) {
-            Renewal::At(_) => return Ok(()),
-            Renewal::Due | Renewal::Expired => {}
+        if renew_own(&mut registrar, &self.identity, clock::wall())? {
+            tracing::info!("the own certificate was renewed");
+            self.has_news.store(true, Ordering::Release);
         }
-        let request = Credentials::request(&self.identity)?;
-        let issued = registrar.admit(&request, credentials.identity(), None, now)?;
-        Credentials::replace(&self.identity, &issued.pem)?;
-        tracing::info!("the own certificate was renewed");
-        self.has_news.store(true, Ordering::Release);
         Ok(())
     }
 }
+
+/// Renews the certificate of the authority's own manager when it is due, or when it is not valid yet: a clock that was
+/// ahead for a while has signed it. Returns true if it did.
+fn renew_own(
+    registrar: &mut Registrar,
+    identity: &Path,
+    now: Wall,
+) -> Result<bool, Box<dyn Error>> {
+    let credentials = Credentials::load(identity)?;
+    let is_early = now < credentials.certificate().not_before;
+    match credentials.renewal(now) {
+        Renewal::At(_) if !is_early => return Ok(false),
+        Renewal::At(_) | Renewal::Due | Renewal::Expired => {}
+    }
+    let request = Credentials::request(identity)?;
+    let issued = registrar.admit(&request, credentials.identity(), None, now)?;
+    Credentials::replace(identity, &issued.pem)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;
