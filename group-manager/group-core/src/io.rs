@@ -81,8 +81,9 @@ pub enum Input {
     Barred(u32),
     /// An administrator ends holdings, by a number of the question.
     GiveUp(u64, Holder),
-    /// Somebody asks about all machines, by a number of the question.
-    Survey(u64),
+    /// Somebody asks about all machines, by a number of the question; a user, named by its identity, is told of own
+    /// processes alone.
+    Survey(u64, Option<String>),
     /// A machine is to be empty, or is to be offered again, by a number of the question.
     Drain {
         /// The number.
@@ -116,9 +117,8 @@ pub enum Effect {
         /// When it was heard last.
         seen: Wall,
     },
-    /// Answer a question about all machines, and the owners of processes where the group has a rule
-    /// for them.
-    Surveyed(u64, Vec<Node>, Option<Owners>),
+    /// Answer a question about all machines.
+    Surveyed(u64, Survey),
     /// Say that a machine is as it is to be, durably; or that there is none of this name.
     Drained(u64, bool),
     /// Answer a question about the past of a machine, oldest first; none where there is no such machine.
@@ -127,6 +127,19 @@ pub enum Effect {
     GivenUp(u64, GivenUp),
     /// Log that a process manager names a machine of another group, which it is not granted here.
     Foreign(u32, ResourceId),
+}
+
+/// The machines of a group, and who holds their slots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Survey {
+    /// The machines by their names, each with some of its holders.
+    pub nodes: Vec<Node>,
+    /// The owners of processes, where the group has a rule for them.
+    pub owners: Option<Owners>,
+    /// The slots that the processes of each owner hold, by its name.
+    pub slots_by_owner: Vec<(String, u64)>,
+    /// The processes that hold something of a machine, counted once for each machine.
+    pub n_grants: usize,
 }
 
 /// Who holds slots.

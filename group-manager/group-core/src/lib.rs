@@ -39,7 +39,7 @@ mod waiting;
 
 pub use io::{
     Config, Effect, FORGET_MACHINES_AFTER, GivenUp, HOLDINGS_END_AFTER, Holder, Input, Peer,
-    Record, Stream,
+    Record, Stream, Survey,
 };
 pub use machines::{Machine, Standing};
 pub use manager::GroupManager;

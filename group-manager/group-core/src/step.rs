@@ -150,7 +150,7 @@ impl Machine for GroupManager {
             Input::History(question, name) => self.on_history(cx, question, &name),
             Input::Known(records) => self.on_known(cx, records),
             Input::GiveUp(question, holder) => self.on_give_up(cx, now.mono, question, holder),
-            Input::Survey(question) => self.on_survey(cx, now, question),
+            Input::Survey(question, user) => self.on_survey(cx, now, question, user.as_deref()),
             Input::Drain {
                 question,
                 name,

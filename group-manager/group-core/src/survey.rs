@@ -6,20 +6,33 @@ use machine::Context;
 use model::{Now, ProcessId};
 use wire::admin::{HOLDERS_MAX, Holder, NODES_MAX, Node};
 
-use crate::io::{Effect, Stream};
+use crate::io::{Effect, Stream, Survey};
 use crate::manager::{GroupManager, state};
 use crate::powers::Powers;
 use crate::record::{Event, MachineNumber};
 use crate::state::State;
 
 impl GroupManager {
-    /// Tells all machines, by their names.
-    pub(crate) fn on_survey(&self, cx: &mut Context<'_, Self>, now: Now, question: u64) {
+    /// Tells all machines, by their names; a user of own processes alone.
+    pub(crate) fn on_survey(
+        &self,
+        cx: &mut Context<'_, Self>,
+        now: Now,
+        question: u64,
+        user: Option<&str>,
+    ) {
         let state = state(cx);
+        let mut n_grants = 0;
         let mut powers = Powers::default();
         let nodes = self.machines().take(NODES_MAX).map(|(resource, machine)| {
             let facts = &machine.facts;
             let is_away = machine.connection.is_none();
+            let holders = holders(state, resource);
+            n_grants += holders.len();
+            let told = holders.into_iter().filter(|holder| {
+                // Before they are cut: those of others must not hide a user's own.
+                user.is_none_or(|user| holder.owner.as_deref() == Some(user))
+            });
             Node {
                 name: facts.name.clone(),
                 resource: self.id(resource),
@@ -34,15 +47,21 @@ impl GroupManager {
                 program: None,
                 load: None,
                 certificate_until: None,
-                holders: holders(state, resource),
+                holders: told.take(HOLDERS_MAX).collect(),
                 shown: self.histories.shown(resource, facts.slots, now.wall),
                 forgotten_in: self.forgotten_in(state, (resource, machine), now),
             }
         });
         let mut nodes: Vec<Node> = nodes.collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        let owners = self.owners(state);
-        cx.effect(Effect::Surveyed(question, nodes, owners));
+        let slots_by_owner = state.owners().map(|(name, slots)| (name.to_owned(), slots));
+        let survey = Survey {
+            nodes,
+            owners: self.owners(state),
+            slots_by_owner: slots_by_owner.collect(),
+            n_grants,
+        };
+        cx.effect(Effect::Surveyed(question, survey));
     }
 
     /// Offers a machine no more, or again. Whoever holds some of it keeps that.
@@ -77,6 +96,5 @@ fn holders(state: &State, machine: MachineNumber) -> Vec<Holder> {
             slots,
         }
     };
-    let told = slots.into_iter().take(HOLDERS_MAX);
-    told.map(holder).collect()
+    slots.into_iter().map(holder).collect()
 }

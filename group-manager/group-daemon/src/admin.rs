@@ -331,8 +331,8 @@ impl AdminServer {
         let is_own = |of: &str| own.contains(&of.strip_prefix("gm/").unwrap_or(of));
         let part = match of {
             Some(of) if !is_own(of) => {
-                let (nodes, _) = self.manager.nodes().unwrap_or_default();
-                let machines = nodes.into_iter().map(|node| (Role::Am, node.name));
+                let survey = self.manager.survey(None).unwrap_or_default();
+                let machines = survey.nodes.into_iter().map(|node| (Role::Am, node.name));
                 let managers = self.registrar().map(|it| process_managers(&it));
                 let managers = managers.unwrap_or_default().into_iter();
                 let managers = managers.map(|contact| (Role::Pm, contact.name));
@@ -352,11 +352,9 @@ impl AdminServer {
 
     /// All machines; a user is told of own processes alone.
     fn nodes(&self, user: Option<&str>) -> Answer {
-        let (mut nodes, owners) = self.manager.nodes().ok_or_else(no_answer)?;
+        let survey = self.manager.survey(user).ok_or_else(no_answer)?;
+        let (mut nodes, owners) = (survey.nodes, survey.owners);
         for node in &mut nodes {
-            let is_told = |owner: Option<&str>| user.is_none_or(|user| owner == Some(user));
-            node.holders
-                .retain(|holder| is_told(holder.owner.as_deref()));
             if let Some(presence) = self.members.machine(&node.name) {
                 node.program = Some(presence.program.clone());
                 node.load = presence.load.clone();

@@ -1,14 +1,12 @@
 //! Metrics of a group manager.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use group_core::Effect;
+use group_core::{Effect, Survey};
 use model::Wall;
 use shell::identity::{Registrar, TokenCounts};
 use shell::metrics::{Figures, MICROSECONDS};
-use wire::admin::Node;
-use wire::group::{FromGroup, Owners, owner_name};
+use wire::group::{FromGroup, Owners};
 
 /// Owners with figures of their own: those who hold most. Each is a series in whatever keeps them.
 const OWNERS_SHOWN_MAX: usize = 50;
@@ -62,10 +60,10 @@ impl Counts {
 }
 
 /// Adds machines and slots.
-pub(crate) fn show_machines(figures: &mut Figures, nodes: &[Node]) {
+pub(crate) fn show_machines(figures: &mut Figures, survey: &Survey) {
+    let nodes = &survey.nodes;
     let mut machines = [("up", 0), ("away", 0), ("drained", 0)];
-    let (mut free, mut used, mut unavailable, mut n_grants) = (0_u64, 0_u64, 0_u64, 0);
-    let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut free, mut used, mut unavailable) = (0_u64, 0_u64, 0_u64);
     for node in nodes {
         let state = match (&node.suspect, node.is_drained) {
             (Some(_), _) => 1,
@@ -78,11 +76,6 @@ pub(crate) fn show_machines(figures: &mut Figures, nodes: &[Node]) {
         match state {
             0 => free += idle,
             _ => unavailable += idle,
-        }
-        n_grants += node.holders.len();
-        for holder in &node.holders {
-            let owner = owner_name(holder.owner.as_deref());
-            *held.entry(owner).or_default() += u64::from(holder.slots);
         }
     }
     let about = "Machines of the group, by state.";
@@ -105,10 +98,12 @@ pub(crate) fn show_machines(figures: &mut Figures, nodes: &[Node]) {
         slots.add(&[("state", state)], n as f64);
     }
     let about = "Grants of slots that processes hold, counted once for each machine.";
-    figures.gauge("grants", about, n_grants as f64);
+    figures.gauge("grants", about, survey.n_grants as f64);
     let about = "Slots that the processes of an owner hold.";
     let mut slots = figures.gauges("owner_slots", about);
-    for (owner, n) in bounded(held.into_iter().collect()) {
+    let held = survey.slots_by_owner.iter();
+    let held = held.map(|(name, slots)| (name.as_str(), *slots));
+    for (owner, n) in bounded(held.collect()) {
         slots.add(&[("owner", &owner)], n as f64);
     }
 }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Load, Peer, Record};
+use group_core::{Effect, GivenUp, GroupManager, Holder, Input, Load, Peer, Record, Survey};
 use journal::{Records, RecordsCommitter, RecordsError};
 use model::{Bytes, Epoch, GroupId, Mono, Span};
 use shell::audit::Audit;
@@ -26,8 +26,8 @@ use shell::{
     Damaged, EffectHandler, End, Peers, Pulse, Received, RunError, Runner, SetAside, Stats,
 };
 use thiserror::Error;
-use wire::admin::{Moment, Node};
-use wire::group::{FromGroup, Owners, ToGroup};
+use wire::admin::Moment;
+use wire::group::{FromGroup, ToGroup};
 use wire::resource::{FromResource, ToResource};
 
 pub use admin::AdminServer;
@@ -207,10 +207,11 @@ impl Handle {
     }
 
     /// All machines by name, and how the owners of processes share them; none if the manager does not
-    /// answer.
-    pub fn nodes(&self) -> Option<(Vec<Node>, Option<Owners>)> {
-        let ask = |question| self.runner.inbox().tell(Input::Survey(question));
-        self.questions.nodes.ask(ask)
+    /// answer. A user, named by its identity, is told of own processes alone.
+    pub fn survey(&self, user: Option<&str>) -> Option<Survey> {
+        let user = user.map(str::to_owned);
+        let ask = |question| self.runner.inbox().tell(Input::Survey(question, user));
+        self.questions.surveys.ask(ask)
     }
 
     /// The past of a machine, oldest first. None within where there is no machine of this name, and none if the
@@ -260,9 +261,9 @@ impl Handle {
     /// Adds its metrics. It asks the core; without an answer, those of machines are missing.
     pub fn figures(&self, figures: &mut Figures) {
         self.counts.show(figures);
-        if let Some((nodes, owners)) = self.nodes() {
-            figures::show_machines(figures, &nodes);
-            figures::show_owners(figures, owners.as_ref());
+        if let Some(survey) = self.survey(None) {
+            figures::show_machines(figures, &survey);
+            figures::show_owners(figures, survey.owners.as_ref());
         }
     }
 
@@ -323,8 +324,8 @@ impl EffectHandler<GroupManager> for Handler {
                         "a machine of another group is not granted"
                     );
                 }
-                Effect::Surveyed(question, nodes, owners) => {
-                    self.questions.nodes.answer(question, (nodes, owners));
+                Effect::Surveyed(question, survey) => {
+                    self.questions.surveys.answer(question, survey);
                 }
                 Effect::History(question, moments) => {
                     self.questions.histories.answer(question, moments);

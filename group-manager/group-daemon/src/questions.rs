@@ -5,9 +5,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use group_core::GivenUp;
-use wire::admin::{Moment, Node};
-use wire::group::Owners;
+use group_core::{GivenUp, Survey};
+use wire::admin::Moment;
 
 /// Longest time for an answer of the core: a batch and its flush.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -15,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The open requests by kind.
 #[derive(Default)]
 pub(crate) struct Questions {
-    pub(crate) nodes: Open<(Vec<Node>, Option<Owners>)>,
+    pub(crate) surveys: Open<Survey>,
     pub(crate) drained: Open<bool>,
     pub(crate) given_up: Open<GivenUp>,
     pub(crate) histories: Open<Option<Vec<Moment>>>,

@@ -8,6 +8,7 @@ use wire::resource::{Facts, FromResource, QuestionId, ToResource};
 
 use crate::{
     Config, Effect, Event, GroupManager, Input, Peer, Policy, Record, Snapshot, State, Stream,
+    Survey,
 };
 
 /// The group of the bench.
@@ -353,12 +354,17 @@ pub(super) fn unused(
 
 /// All machines, as administrators are told.
 pub(super) fn survey(bench: &mut Bench) -> Vec<Node> {
-    let effects = bench.feed(Input::Survey(1)).into_iter();
-    let mut told = effects.filter_map(|effect| {
-        let Effect::Surveyed(_, nodes, _) = effect else {
+    survey_for(bench, None).nodes
+}
+
+/// The same with the holders of their slots, as this user is told.
+pub(super) fn survey_for(bench: &mut Bench, user: Option<&str>) -> Survey {
+    let question = Input::Survey(1, user.map(str::to_owned));
+    let mut told = bench.feed(question).into_iter().filter_map(|effect| {
+        let Effect::Surveyed(_, survey) = effect else {
             return None;
         };
-        Some(nodes)
+        Some(survey)
     });
     told.next().unwrap()
 }
@@ -407,8 +413,8 @@ fn line(effect: &Effect) -> String {
         Effect::Keep(record) => format!("keep {}", String::from_utf8_lossy(&record.key)),
         Effect::Drop(key) => format!("drop {}", String::from_utf8_lossy(key)),
         Effect::Forgotten { name, .. } => format!("{name} is forgotten"),
-        Effect::Surveyed(question, nodes, _) => {
-            let nodes = nodes.iter().map(|node| {
+        Effect::Surveyed(question, survey) => {
+            let nodes = survey.nodes.iter().map(|node| {
                 let Node {
                     name, slots, held, ..
                 } = node;

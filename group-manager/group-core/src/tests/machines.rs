@@ -183,7 +183,7 @@ fn a_drained_machine_is_offered_no_more_and_keeps_what_is_held() {
     assert_eq!(show(&bench.wait(50)), "pm0: offer e1 r1=b:2/2 -r0\n");
     assert_eq!(bench.all([claim(6, 1, &[(0, 1)])]), "pm0: refused p6 #1\n");
     assert_eq!(
-        bench.all([Input::Down(Peer::Activity(2)), Input::Survey(8)]),
+        bench.all([Input::Down(Peer::Activity(2)), Input::Survey(8, None)]),
         "#8: a:1/4 well drained; b:0/2 its manager cannot be reached;\n"
     );
     // It is so in another life as well, and from a snapshot.

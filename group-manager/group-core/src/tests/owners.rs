@@ -6,8 +6,8 @@ use model::{Epoch, ProcessId, Span};
 use wire::admin::Holder;
 use wire::group::{FromGroup, OwnerUsage, Owners, ToGroup};
 
-use super::bench::{Bench, attach, by, claim, down, owned, register, release};
-use crate::{Effect, Event, Input, Policy};
+use super::bench::{Bench, attach, by, claim, down, owned, register, release, survey_for};
+use crate::{Effect, Event, Input, Policy, Survey};
 
 /// Ana has a share of 2, and what was used counts half after ten minutes.
 fn fair() -> Policy {
@@ -226,10 +226,7 @@ fn who_asks_for_machines_is_told_who_holds_what() {
         owned("ben", claim(1, 2, &[(0, 1)])),
         owned("ana", claim(2, 1, &[(0, 1)])),
     ]);
-    let mut effects = bench.feed(Input::Survey(7)).into_iter();
-    let Some(Effect::Surveyed(7, nodes, Some(owners))) = effects.next() else {
-        panic!("a question for machines is answered")
-    };
+    let Survey { nodes, owners, .. } = survey_for(&mut bench, None);
     let holder = |process: u64, name: &str, slots| Holder {
         process: ProcessId(process),
         owner: Some(format!("xav://grid/lab/user/{name}")),
@@ -237,8 +234,25 @@ fn who_asks_for_machines_is_told_who_holds_what() {
     };
     assert_eq!(nodes[0].holders, [holder(1, "ben", 2), holder(2, "ana", 1)]);
     assert_eq!(nodes[1].holders, []);
-    let held: Vec<u32> = owners.owners.iter().map(|one| one.held).collect();
-    assert_eq!(held, [1, 2]);
+    let owners = owners.unwrap().owners.into_iter();
+    assert_eq!(owners.map(|one| one.held).collect::<Vec<u32>>(), [1, 2]);
+}
+
+#[test]
+fn a_user_is_told_of_own_processes_behind_many_of_others_and_owners_hold_all_their_slots() {
+    let mut bench = ready(Policy::default());
+    bench.feed(register(3, "c", 200));
+    for process in 1..=100 {
+        bench.feed(owned("ben", claim(process, 1, &[(2, 1)])));
+    }
+    bench.feed(owned("ana", claim(101, 1, &[(2, 2)])));
+    let all = survey_for(&mut bench, None);
+    assert_eq!((all.nodes[2].holders.len(), all.n_grants), (64, 101));
+    let slots = [("ana".to_owned(), 2), ("ben".to_owned(), 100)];
+    assert_eq!(all.slots_by_owner, slots);
+    let own = survey_for(&mut bench, Some("xav://grid/lab/user/ana"));
+    let own = own.nodes[2].holders.iter().map(|holder| holder.process.0);
+    assert_eq!(own.collect::<Vec<u64>>(), [101]);
 }
 
 #[test]
