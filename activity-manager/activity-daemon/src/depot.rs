@@ -155,6 +155,8 @@ impl Depot for StoreDepot {
             return Ok(Received::Refused(Refusal::Unannounced));
         };
         let user = asked.peer.to_string();
+        // The file is pinned before this ends.
+        let hold = self.store.hold();
         if self.store.open_sound(asked.hash).is_ok() {
             self.share(asked.hash);
             self.settle()?;
@@ -164,6 +166,7 @@ impl Depot for StoreDepot {
             }
             return Ok(Received::Here);
         }
+        drop(hold);
         let room = match users.uploads.admit(&user, asked.hash, bytes, of) {
             Ok(room) => Some(room),
             Err(refusal) => return Ok(Received::Refused(refusal)),
@@ -186,6 +189,8 @@ impl Arriving for Coming {
     fn finish(self: Box<Self>) -> io::Result<Arrival> {
         let Coming { depot, blob, room } = *self;
         let hash = blob.hash();
+        // The file is pinned before this ends, if a user has uploaded it.
+        let _hold = depot.store.hold();
         match blob.finish() {
             Ok(()) => {
                 depot.share(hash);

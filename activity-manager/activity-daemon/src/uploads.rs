@@ -1,13 +1,15 @@
 //! Files that users have uploaded for processes that they are about to submit. Each user has a
-//! quota for them, and files that no process uses after a while are removed.
+//! quota for them, and files that no process uses after a while are removed. Those of submitted
+//! processes are pinned, since a process that waits for slots has nothing else to keep them.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use activity_blobs::Store;
-use model::{Bytes, Hash, ProcessId};
+use model::{Artifact, ArtifactKind, Bytes, Hash, ProcessId};
 use wire::attempt::Access;
 use wire::bulk::{Belongs, Refusal};
 
@@ -23,6 +25,10 @@ const NOES: u32 = 3;
 /// Minutes after which unused files are removed.
 const MINUTES: u32 = LOOK.as_secs() as u32 / 60 * NOES;
 
+/// Number of announcements of submitted processes whose files are pinned: some hundred bytes each,
+/// and a question to the process managers at each look.
+const CLAIMS_MAX: usize = 10_000;
+
 /// The uploads of users. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Uploads(Arc<Shared>);
@@ -30,8 +36,12 @@ pub(crate) struct Uploads(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     store: Store,
-    /// Quota of each user for files that no process uses yet.
+    /// Quota of each user for files that no process uses yet, and the size of all files that are
+    /// pinned for submitted processes: nothing tells when such a process has ended.
     each_max: Bytes,
+    /// Counts owners of pins down, since processes own pins by their numbers, and a file that is given to
+    /// a process is not to count twice for its user.
+    next_owner: AtomicU64,
     by_user: Mutex<BTreeMap<String, Own>>,
 }
 
@@ -49,7 +59,12 @@ type Announcement = (ProcessId, Hash);
 /// The files of one announcement.
 #[derive(Debug, Default)]
 struct Announced {
+    /// Those that count for the quota: none once a process has them.
     files: BTreeMap<Hash, Upload>,
+    /// The owner of the pins of all files that have come; none before the first one.
+    owner: Option<u64>,
+    /// True once a process has them.
+    is_claimed: bool,
     /// Number of consecutive negative answers.
     noes: u32,
 }
@@ -112,15 +127,23 @@ impl Own {
         if announced.files.get(&hash).is_some_and(is_over) {
             announced.files.remove(&hash);
         }
-        if announced.files.is_empty() {
+        if announced.is_over() {
             self.announced.remove(&announcement);
         }
+    }
+
+    /// These files count for the quota no more.
+    fn give_back(&mut self, come: &[(Hash, Come)]) {
+        let bytes = come.iter().map(|(_, come)| come.bytes);
+        self.taken = self
+            .taken
+            .saturating_sub(bytes.fold(0, u64::saturating_add));
     }
 }
 
 impl Announced {
-    fn has_come(&self) -> bool {
-        self.files.values().any(|upload| upload.come.is_some())
+    fn is_over(&self) -> bool {
+        self.files.is_empty() && self.owner.is_none()
     }
 
     /// Takes the files that have come. Those that are coming stay.
@@ -139,6 +162,7 @@ impl Uploads {
         Uploads(Arc::new(Shared {
             store,
             each_max,
+            next_owner: AtomicU64::new(u64::MAX),
             by_user: Mutex::default(),
         }))
     }
@@ -190,31 +214,40 @@ impl Uploads {
         Ok(())
     }
 
-    /// Asks about all announcements, and removes the files of those without a process for long.
+    /// Asks about all announcements. The files of those without a process for long are removed, or
+    /// released if a process had them.
     fn look(&self, named: impl Fn(&Access) -> Option<bool>) {
-        let all: Vec<(String, Announcement)> = {
+        let all: Vec<(String, Announcement, bool)> = {
             let by_user = self.lock();
             let all = by_user.iter().flat_map(|(user, own)| {
-                let announced = own.announced.iter().filter(|(_, one)| one.has_come());
-                announced.map(|(announcement, _)| (user.clone(), *announcement))
+                let announced = own.announced.iter();
+                let announced = announced.filter(|(_, one)| one.owner.is_some());
+                announced.map(|(of, one)| (user.clone(), *of, one.is_claimed))
             });
             all.collect()
         };
-        for (user, announcement) in all {
+        let mut is_silent = false;
+        for (user, announcement, is_claimed) in all {
+            // Where nobody answers, each question takes seconds, and these can wait.
+            if is_claimed && is_silent {
+                continue;
+            }
             let (process, artifact) = announcement;
             let answer = named(&Access {
                 user: user.clone(),
                 process,
                 artifact,
             });
-            if let Some(is_named) = answer {
-                self.answered(&user, announcement, is_named);
+            match answer {
+                Some(true) => self.claim(&user, announcement),
+                Some(false) => self.refuse(&user, announcement),
+                None => is_silent = true,
             }
         }
     }
 
-    /// The process managers tell whether a process of a user has the artifact of an announcement.
-    fn answered(&self, user: &str, announcement: Announcement, is_named: bool) {
+    /// A process has the artifact of an announcement: its files count for no quota any more, and stay.
+    fn claim(&self, user: &str, announcement: Announcement) {
         let mut by_user = self.lock();
         let Some(own) = by_user.get_mut(user) else {
             return;
@@ -222,28 +255,84 @@ impl Uploads {
         let Some(announced) = own.announced.get_mut(&announcement) else {
             return;
         };
-        if !is_named {
-            announced.noes += 1;
-            if announced.noes < NOES {
-                return;
-            }
-        }
+        announced.noes = 0;
+        announced.is_claimed = true;
         let come = announced.take_come();
-        let bytes = come.iter().map(|(_, come)| come.bytes);
-        let bytes = bytes.fold(0, u64::saturating_add);
-        own.taken = own.taken.saturating_sub(bytes);
-        if announced.files.is_empty() {
+        own.give_back(&come);
+        if !come.is_empty() {
+            self.release_earliest(&mut by_user);
+        }
+    }
+
+    /// No process has the artifact of an announcement.
+    fn refuse(&self, user: &str, announcement: Announcement) {
+        let mut by_user = self.lock();
+        let Some(own) = by_user.get_mut(user) else {
+            return;
+        };
+        let Some(announced) = own.announced.get_mut(&announcement) else {
+            return;
+        };
+        announced.noes += 1;
+        if announced.noes < NOES {
+            return;
+        }
+        self.unpin(announced);
+        let come = announced.take_come();
+        if announced.is_over() {
             own.announced.remove(&announcement);
         }
+        own.give_back(&come);
         if own.announced.is_empty() {
             by_user.remove(user);
         }
         drop(by_user);
-        if !is_named {
-            let new = come.into_iter().filter(|(_, come)| come.is_new);
-            for (hash, come) in new {
-                self.discard(user, hash, come.moment);
+        for (hash, come) in come.into_iter().filter(|(_, come)| come.is_new) {
+            self.discard(user, hash, come.moment);
+        }
+    }
+
+    /// Unpins the files that processes have had for longest, where there are too many.
+    fn release_earliest(&self, by_user: &mut BTreeMap<String, Own>) {
+        let own = by_user.values_mut();
+        let announced = own.flat_map(|own| own.announced.values_mut());
+        let mut claimed: Vec<&mut Announced> = announced.filter(|one| one.is_claimed).collect();
+        // Owners are counted down, so the latest come first.
+        claimed.sort_by_key(|one| one.owner);
+        let mut left = self.0.each_max.0;
+        let mut is_full = false;
+        for (number, announced) in claimed.into_iter().enumerate() {
+            let pinned = self.0.store.pinned(announced.owner);
+            is_full |= pinned.0 > left || number >= CLAIMS_MAX;
+            left = left.saturating_sub(pinned.0);
+            if is_full {
+                self.unpin(announced);
             }
+        }
+        by_user.retain(|_, own| {
+            own.announced.retain(|_, announced| !announced.is_over());
+            !own.announced.is_empty()
+        });
+    }
+
+    /// Pins a file that has come.
+    fn pin(&self, announced: &mut Announced, hash: Hash, bytes: u64) {
+        let next = || self.0.next_owner.fetch_sub(1, Ordering::Relaxed);
+        let owner = *announced.owner.get_or_insert_with(next);
+        let file = Artifact {
+            hash,
+            bytes: Bytes(bytes),
+            kind: ArtifactKind::File,
+        };
+        if let Err(error) = self.0.store.pin(owner, &[file]) {
+            tracing::warn!(%hash, %error, "an uploaded file is not pinned");
+        }
+    }
+
+    fn unpin(&self, announced: &mut Announced) {
+        announced.is_claimed = false;
+        if let Some(owner) = announced.owner.take() {
+            self.0.store.unpin(owner);
         }
     }
 
@@ -280,12 +369,12 @@ fn look_after(uploads: &Weak<Shared>, gate: &Gate) {
 }
 
 impl Room {
-    /// The file is complete.
+    /// The file is complete. A hold of the store keeps it until then.
     pub(crate) fn has_come(mut self) {
         self.has_come = true;
     }
 
-    /// The file was here already.
+    /// The file was here already. A hold of the store keeps it until then.
     pub(crate) fn was_here(mut self) {
         (self.has_come, self.is_new) = (true, false);
     }
@@ -302,19 +391,22 @@ impl Drop for Room {
             true => own.take_come(self.hash),
             false => None,
         };
-        if let Some(announced) = own.announced.get_mut(&self.announcement)
-            && let Some(upload) = announced.files.get_mut(&self.hash)
-        {
-            upload.coming = upload.coming.saturating_sub(self.bytes);
-            upload.n_coming = upload.n_coming.saturating_sub(1);
+        if let Some(announced) = own.announced.get_mut(&self.announcement) {
             if self.has_come {
                 announced.noes = 0;
-                own.taken = own.taken.saturating_add(self.bytes);
-                upload.come = Some(Come {
-                    bytes: self.bytes,
-                    moment: self.uploads.0.store.moment(),
-                    is_new: self.is_new || earlier.is_some_and(|earlier| earlier.is_new),
-                });
+                self.uploads.pin(announced, self.hash, self.bytes);
+            }
+            if let Some(upload) = announced.files.get_mut(&self.hash) {
+                upload.coming = upload.coming.saturating_sub(self.bytes);
+                upload.n_coming = upload.n_coming.saturating_sub(1);
+                if self.has_come {
+                    own.taken = own.taken.saturating_add(self.bytes);
+                    upload.come = Some(Come {
+                        bytes: self.bytes,
+                        moment: self.uploads.0.store.moment(),
+                        is_new: self.is_new || earlier.is_some_and(|earlier| earlier.is_new),
+                    });
+                }
             }
         }
         own.forget(self.announcement, self.hash);

@@ -103,7 +103,6 @@ fn a_file_that_a_later_process_of_any_user_was_given_stays() {
     give_again(&uploads, BEN, of_others, of(3));
     uploads.look(|access| Some(access.process != ProcessId(1)));
     assert!(store.contains(own) && store.contains(of_others));
-    assert!(uploads.lock().is_empty());
 }
 
 #[test]
@@ -125,4 +124,41 @@ fn a_file_that_is_uploaded_for_one_process_and_announced_for_another_goes_if_nei
     // Nobody has uploaded that one.
     assert!(store.contains(was_here));
     assert!(uploads.lock().is_empty());
+}
+
+#[test]
+fn files_of_a_submitted_process_are_not_evicted_before_it_is_forgotten() {
+    let (uploads, store, _dir) = uploads();
+    let evict = || store.evict(Bytes(0)).unwrap().n_blobs;
+    let file = upload(&uploads, "file", 10, of(1));
+    assert_eq!(evict(), 0, "it is about to be submitted");
+    for _ in 0..10 {
+        uploads.look(|_| Some(false));
+        uploads.look(|_| Some(true));
+        uploads.look(|_| None);
+    }
+    assert_eq!(evict(), 0);
+    for look in 1..=NOES {
+        assert!(!uploads.lock().is_empty(), "{look}");
+        uploads.look(|_| Some(false));
+    }
+    assert!(uploads.lock().is_empty());
+    assert!(store.contains(file), "a process has had it");
+    assert_eq!(evict(), 1);
+}
+
+#[test]
+fn files_of_the_latest_processes_are_pinned_where_there_are_too_many() {
+    let (uploads, store, _dir) = uploads();
+    let content = |byte: char| byte.to_string().repeat(40);
+    let files = ['a', 'b', 'c'].map(content);
+    let mut process = 0;
+    let files = files.map(|content| {
+        process += 1;
+        let file = upload(&uploads, &content, 40, of(process));
+        uploads.look(|_| Some(true));
+        file
+    });
+    store.evict(Bytes(0)).unwrap();
+    assert_eq!(files.map(|file| store.contains(file)), [false, true, true]);
 }
