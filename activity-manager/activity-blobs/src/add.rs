@@ -84,6 +84,16 @@ pub enum AddError {
         /// Its size on the disk.
         bytes: Bytes,
     },
+    /// It is longer than a file may be, holes included.
+    #[error("could not add `{path}`: its length is {bytes}, and a file may have {bytes_max}")]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+        /// Its length.
+        bytes: Bytes,
+        /// The length that is permitted.
+        bytes_max: Bytes,
+    },
     /// A directory where a file is expected.
     #[error("could not add `{path}`: it is a directory, not a file")]
     NotAFile {

@@ -14,8 +14,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::AddError;
 use crate::store::{LENT_MODE, SEALED_MODE};
+use crate::{AddError, CollectLimits};
 
 /// Why a file was not opened by [`open_beneath`].
 #[derive(Debug, Error)]
@@ -75,6 +75,8 @@ pub(crate) struct Root {
     owners: BTreeSet<u32>,
     /// Bytes of the disk that may still be taken from it.
     left: Cell<u64>,
+    /// The length of one file at most.
+    file_bytes_max: u64,
     /// Who keeps its files.
     keeping: Keeping,
 }
@@ -125,6 +127,7 @@ impl Root {
             path: path.to_path_buf(),
             owners: BTreeSet::new(),
             left: Cell::new(u64::MAX),
+            file_bytes_max: u64::MAX,
             keeping: Keeping::Owner,
         })
     }
@@ -146,10 +149,13 @@ impl Root {
         self.keeping
     }
 
-    /// Limits the total size on the disk of taken files.
-    pub(crate) fn within(self, most: Bytes) -> Root {
-        let left = Cell::new(most.0);
-        Root { left, ..self }
+    /// Limits the total size on the disk of taken files, and the length of each.
+    pub(crate) fn within(self, limits: CollectLimits) -> Root {
+        Root {
+            left: Cell::new(limits.disk.0),
+            file_bytes_max: limits.file.0,
+            ..self
+        }
     }
 
     /// Takes a file, if it is permitted and fits. A user without read permission can still link or
@@ -160,6 +166,15 @@ impl Root {
         let is_own = self.owners.is_empty() || self.owners.contains(&stat.st_uid);
         if !is_own && !is_placed_link(stat) {
             return Err(AddError::Foreign { path: path() });
+        }
+        // A hole takes nothing on the disk, and is hashed like any other bytes.
+        let length = u64::try_from(stat.st_size).unwrap_or(0);
+        if length > self.file_bytes_max {
+            return Err(AddError::TooLong {
+                path: path(),
+                bytes: Bytes(length),
+                bytes_max: Bytes(self.file_bytes_max),
+            });
         }
         let blocks = u64::try_from(stat.st_blocks).unwrap_or(u64::MAX);
         let bytes = blocks.saturating_mul(BLOCK_BYTES);

@@ -77,6 +77,23 @@ pub enum CollectError {
     },
 }
 
+/// The most that is collected from a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectLimits {
+    /// Bytes of the disk that all files take together.
+    pub disk: Bytes,
+    /// The length of one file.
+    pub file: Bytes,
+}
+
+impl CollectLimits {
+    /// No limits.
+    pub const NONE: CollectLimits = CollectLimits {
+        disk: Bytes(u64::MAX),
+        file: Bytes(u64::MAX),
+    };
+}
+
 impl Store {
     /// Adds the declared outputs of a directory, one artifact each, in order. Directories and globs
     /// become directories. The paths in a directory are relative to it, those of a glob to its last
@@ -89,16 +106,16 @@ impl Store {
         directory: &Path,
         outputs: &[Produced],
     ) -> Result<Vec<Artifact>, CollectError> {
-        self.collect_within(&BTreeSet::new(), Bytes(u64::MAX), directory, outputs)
+        self.collect_within(&BTreeSet::new(), CollectLimits::NONE, directory, outputs)
     }
 
     /// The same for commands that ran as these users: files of others are refused, because the
-    /// caller could read files that the command could not. Files that take more than `most` bytes
-    /// of the disk together are refused before they are copied.
+    /// caller could read files that the command could not. Files beyond the limits are refused
+    /// before they are read.
     pub fn collect_within(
         &self,
         owners: &BTreeSet<u32>,
-        most: Bytes,
+        limits: CollectLimits,
         directory: &Path,
         outputs: &[Produced],
     ) -> Result<Vec<Artifact>, CollectError> {
@@ -109,7 +126,7 @@ impl Store {
             path: directory.to_path_buf(),
             source,
         })?;
-        let root = root.owned_by(owners).within(most).left_to_the_store();
+        let root = root.owned_by(owners).within(limits).left_to_the_store();
         outputs
             .iter()
             .map(|output| self.collect_one(&root, output))

@@ -36,7 +36,7 @@ mod walk;
 pub use add::AddError;
 pub use arrive::{ArriveError, Arriving};
 pub use beneath::{BeneathError, make_beneath, open_beneath};
-pub use collect::CollectError;
+pub use collect::{CollectError, CollectLimits};
 pub use evict::{EvictError, Evicted, PinError};
 pub use flush::FlushError;
 pub use identify::{identify_file, identify_tree};

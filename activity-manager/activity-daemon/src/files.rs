@@ -90,12 +90,20 @@ impl Files {
         Ok(QuotaLimits {
             attempt: self.of_attempt.map(bytes),
             user,
+            file: Bytes(self.file_bytes_max()),
         })
     }
 
     /// The evictor of the store. The directory is on the store's disk.
     pub(crate) fn evictor(&self, store: &Store, directory: &Path) -> io::Result<Evictor> {
         Ok(Evictor::new(store.clone(), self.budget(directory)?))
+    }
+
+    /// Bytes of the largest file from others. One that a command leaves is not longer, since other
+    /// machines, which have mostly the same settings, would not take it.
+    fn file_bytes_max(&self) -> u64 {
+        self.largest
+            .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30)
     }
 
     fn budget(&self, directory: &Path) -> io::Result<Bytes> {
@@ -114,7 +122,7 @@ impl Files {
         group_manager: &str,
     ) -> Result<(Store, Transfers), Box<dyn Error>> {
         let store = Store::open(&place.directory.join("blobs"))?;
-        let (store_max, rate) = (self.largest, self.rate);
+        let rate = self.rate;
         let gate = Gate::default();
         let each_max = Bytes(self.budget(&place.directory)?.0 / UPLOADS_SHARE);
         let uploads = Uploads::new(store.clone(), each_max);
@@ -133,8 +141,7 @@ impl Files {
                 key: Some(key.clone()),
                 depot: Some(Arc::clone(&depot)),
                 rate: rate.map(|mebibytes| u64::from(mebibytes) << 20),
-                blob_bytes_max: store_max
-                    .map_or(BULK_BLOB_BYTES_MAX, |gibibytes| u64::from(gibibytes) << 30),
+                blob_bytes_max: self.file_bytes_max(),
             })
         };
         let bulk = match self.listen {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use activity_blobs::{AddError, CollectError, Store};
+use activity_blobs::{AddError, CollectError, CollectLimits, Store};
 use activity_core::Trouble;
 use model::{Bytes, FaultName, ProcessId};
 
@@ -19,6 +19,8 @@ pub struct QuotaLimits {
     pub attempt: Option<Bytes>,
     /// Bytes of the files of one user's live processes.
     pub user: Bytes,
+    /// The length of one output file.
+    pub file: Bytes,
 }
 
 /// The quotas, and the users of processes. Clones share one state.
@@ -44,6 +46,7 @@ struct Known {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) left: Bytes,
+    file: Bytes,
     because: Because,
 }
 
@@ -124,19 +127,26 @@ impl Quotas {
 
     /// The room for the outputs of an attempt of a process.
     pub(crate) fn room(&self, process: ProcessId) -> Room {
+        let file = self.limits.file;
         let user = self.users.of(process).map(|user| {
             let taken = self.taken(&user);
             let left = Bytes(self.limits.user.0.saturating_sub(taken.0));
             let because = Because::User(user, taken, self.limits.user);
-            Room { left, because }
+            Room {
+                left,
+                file,
+                because,
+            }
         });
         let attempt = self.limits.attempt.map(|most| Room {
             left: most,
+            file,
             because: Because::Attempt(most),
         });
         let least = user.into_iter().chain(attempt).min_by_key(|room| room.left);
         least.unwrap_or(Room {
             left: Bytes(u64::MAX),
+            file,
             because: Because::Nobody,
         })
     }
@@ -164,11 +174,34 @@ impl Quotas {
 }
 
 impl Room {
+    /// The limits for the outputs.
+    pub(crate) fn limits(&self) -> CollectLimits {
+        CollectLimits {
+            disk: self.left,
+            file: self.file,
+        }
+    }
+
     /// The failure of an attempt whose outputs exceed a quota.
     pub(crate) fn trouble(&self, error: &CollectError) -> Option<Trouble> {
         let CollectError::Add { name, source } = error else {
             return None;
         };
+        if let AddError::TooLong {
+            path,
+            bytes,
+            bytes_max,
+        } = source
+        {
+            return Some(Trouble {
+                name: FaultName::TooLarge,
+                message: format!(
+                    "output `{name}` is too long: the length of `{}` is {bytes}, with its holes, and that of a \
+                     file is at most {bytes_max} on this machine (`file-gibibytes-max` in its am.toml)",
+                    path.display()
+                ),
+            });
+        }
         let AddError::NoRoom { path, bytes } = source else {
             return None;
         };

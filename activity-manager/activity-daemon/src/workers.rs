@@ -8,16 +8,16 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use activity_blobs::{CollectError, PlaceError, Placement, Store};
+use activity_blobs::{CollectError, CollectLimits, PlaceError, Placement, Store};
 use activity_core::{Input, Trouble, Workplace};
-use model::{Artifact, AttemptId, Bytes, FaultName, Produced};
+use model::{Artifact, AttemptId, FaultName, Produced};
 use shell::Inbox;
 
 use crate::eviction::Pins;
 use crate::fetch::{Sources, ToFetch, Wanting, lacks};
 use crate::intermediates::{Intermediates, ToDiscard};
 use crate::origins::{self, Origins};
-use crate::quotas::Quotas;
+use crate::quotas::{Quotas, Room};
 
 /// Number of threads: one may read while another waits for the disk.
 const WORKERS: usize = 2;
@@ -323,9 +323,9 @@ fn work(shared: &Shared, intermediates: &Intermediates, inbox: &Inbox<Input>, ot
                     let _hold = blobs.hold();
                     let room = others.quotas.as_ref().filter(|_| !outputs.is_empty());
                     let room = room.map(|quotas| quotas.room(attempt.process));
-                    let left = room.as_ref().map_or(Bytes(u64::MAX), |room| room.left);
+                    let limits = room.as_ref().map_or(CollectLimits::NONE, Room::limits);
                     let (users, directory) = (&owners, Path::new(&directory));
-                    let result = blobs.collect_within(users, left, directory, &outputs);
+                    let result = blobs.collect_within(users, limits, directory, &outputs);
                     if let Ok(artifacts) = &result {
                         others.keep(attempt, artifacts);
                         intermediates.made(attempt, artifacts);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::{Artifact, ArtifactKind, Bytes, Produced};
 
-use super::CollectError;
+use super::{CollectError, CollectLimits};
 use crate::{AddError, Content, Store};
 
 struct Scene {
@@ -332,7 +332,7 @@ fn files_of_other_users_are_refused_if_owners_are_given() {
         let work = scene.path("work");
         scene
             .store
-            .collect_within(&owners, Bytes(u64::MAX), &work, &[output])
+            .collect_within(&owners, CollectLimits::NONE, &work, &[output])
     };
     for path in ["own", "below/", "*"] {
         of(me, path).unwrap();
@@ -370,8 +370,10 @@ fn a_placed_link_is_collected_as_the_blob_that_it_is_whoever_the_command_was() {
             path: path.into(),
         };
         let owners = BTreeSet::from([me + 1]);
-        let room = Bytes(u64::MAX);
-        scene.store.collect_within(&owners, room, &work, &[output])
+        let limits = CollectLimits::NONE;
+        scene
+            .store
+            .collect_within(&owners, limits, &work, &[output])
     };
     assert_eq!(of_another("in").unwrap()[0].hash, blob.hash);
     // Nothing was copied for it, and nothing but a link is taken.

@@ -23,6 +23,7 @@ impl Bench {
         let limits = QuotaLimits {
             attempt: Some(Bytes(3 * MIB)),
             user: Bytes(8 * MIB),
+            file: Bytes(64 * MIB),
         };
         let users = ProcessUsers::default();
         for (process, user) in [(1, "ana"), (2, "ana"), (3, "bo")] {
@@ -40,9 +41,9 @@ impl Bench {
         };
         let room = self.quotas.room(ProcessId(process));
         let owners = BTreeSet::new();
-        let collected = self
-            .store
-            .collect_within(&owners, room.left, self.dir.path(), &[output]);
+        let collected =
+            self.store
+                .collect_within(&owners, room.limits(), self.dir.path(), &[output]);
         let artifacts = collected.map_err(|error| room.trouble(&error).unwrap())?;
         self.store.pin(process, &artifacts).unwrap();
         Ok(artifacts)
@@ -95,6 +96,29 @@ fn a_hole_takes_no_room() {
     let artifacts = bench.leave(1, "hole").unwrap();
     assert_eq!(artifacts[0].bytes, Bytes(64 * MIB));
     assert!(bench.store.pinned([1]) < Bytes(MIB));
+}
+
+#[test]
+fn a_file_whose_holes_make_it_longer_than_others_take_is_refused_before_it_is_read() {
+    let bench = Bench::new();
+    let path = bench.dir.path().join("hole");
+    let file = File::create(&path).unwrap();
+    // To hash it would take hours.
+    file.set_len(8 << 40).unwrap();
+    let refused = bench.leave(1, "hole").unwrap_err();
+    assert_eq!(refused.name, FaultName::TooLarge);
+    assert_eq!(
+        refused.message,
+        "output `out` is too long: the length of `hole` is 8.0 TiB, with its holes, and that of a file is at \
+         most 64.0 MiB on this machine (`file-gibibytes-max` in its am.toml)"
+    );
+    // So is one in a directory.
+    fs::create_dir(bench.dir.path().join("many")).unwrap();
+    fs::rename(path, bench.dir.path().join("many/hole")).unwrap();
+    assert_eq!(
+        bench.leave(1, "many/").unwrap_err().name,
+        FaultName::TooLarge
+    );
 }
 
 #[test]
