@@ -3,19 +3,29 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
+use std::sync::TryLockError;
 
 use model::Hash;
 use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::index::Entry;
 use crate::store::{Inner, SEALED_MODE, blob_name, is_full, lock_of};
-use crate::verify::Stamp;
+use crate::verify::{Stamp, is_of_disk};
 use crate::{ALWAYS_VERIFIED_BYTES_MAX, Store};
 
-/// Why blobs could not be made durable. After any of these errors the store flushes no more until
-/// it is opened again, because the system reports a lost write only once.
+/// Why blobs could not be made durable. After any of these errors but the first the store flushes no
+/// more until it is opened again, because the system reports a lost write only once.
 #[derive(Debug, thiserror::Error)]
 pub enum FlushError {
+    /// A blob could not be opened or sealed. The next flush tries again.
+    #[error("could not open the blobs of `{path}` to make them durable")]
+    Open {
+        /// The store's directory.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// The disk refused or lost a write.
     #[error("could not make the blobs of `{path}` durable")]
     Sync {
@@ -63,9 +73,16 @@ impl Store {
             }
             return Ok(());
         }
-        self.inner
-            .make_durable(&fresh, has_new_directory)
-            .map_err(|source| {
+        let flushed = self.inner.make_durable(&fresh, has_new_directory);
+        flushed.map_err(|failed| match failed {
+            NotDurable::Unsynced(source) => {
+                self.inner.index().give_back_fresh(fresh, has_new_directory);
+                FlushError::Open {
+                    path: path(),
+                    source,
+                }
+            }
+            NotDurable::Sync(source) => {
                 flushing.is_broken = true;
                 match is_full(&source) {
                     true => FlushError::DiskFull {
@@ -77,19 +94,52 @@ impl Store {
                         source,
                     },
                 }
-            })
+            }
+        })
+    }
+
+    /// Returns true if a flush has failed, so that the store must be opened again. It does not wait for
+    /// a flush that runs.
+    pub fn is_broken(&self) -> bool {
+        match self.inner.flushing.try_lock() {
+            Ok(flushing) => flushing.is_broken,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().is_broken,
+            Err(TryLockError::WouldBlock) => false,
+        }
+    }
+}
+
+/// Why a flush stopped.
+enum NotDurable {
+    /// Something could not be opened or sealed, for another reason than the disk: no write is lost.
+    Unsynced(io::Error),
+    /// The disk refused or lost a write.
+    Sync(io::Error),
+}
+
+impl NotDurable {
+    fn unsynced(error: Errno) -> NotDurable {
+        let error = error.into();
+        match is_of_disk(&error) {
+            true => NotDurable::Sync(error),
+            false => NotDurable::Unsynced(error),
+        }
+    }
+
+    fn sync(error: Errno) -> NotDurable {
+        NotDurable::Sync(error.into())
     }
 }
 
 impl Inner {
-    fn make_durable(&self, fresh: &[Hash], has_new_directory: bool) -> io::Result<()> {
+    fn make_durable(&self, fresh: &[Hash], has_new_directory: bool) -> Result<(), NotDurable> {
         if fresh.len() <= ONE_BY_ONE_MAX {
             for hash in fresh {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 match rustix::fs::openat(&self.blobs, blob_name(*hash), flags, Mode::empty()) {
-                    Ok(file) => rustix::fs::fdatasync(file)?,
-                    Err(rustix::io::Errno::NOENT) => {}
-                    Err(error) => return Err(error.into()),
+                    Ok(file) => rustix::fs::fdatasync(file).map_err(NotDurable::sync)?,
+                    Err(Errno::NOENT) => {}
+                    Err(error) => return Err(NotDurable::unsynced(error)),
                 }
             }
             let shards: BTreeSet<u8> = fresh.iter().map(|hash| hash.0[0]).collect();
@@ -97,24 +147,24 @@ impl Inner {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
                 let name = format!("{shard:02x}");
                 match rustix::fs::openat(&self.blobs, name, flags, Mode::empty()) {
-                    Ok(directory) => rustix::fs::fsync(directory)?,
-                    Err(rustix::io::Errno::NOENT) => {}
-                    Err(error) => return Err(error.into()),
+                    Ok(directory) => rustix::fs::fsync(directory).map_err(NotDurable::sync)?,
+                    Err(Errno::NOENT) => {}
+                    Err(error) => return Err(NotDurable::unsynced(error)),
                 }
             }
             if has_new_directory {
-                rustix::fs::fsync(&self.blobs)?;
+                rustix::fs::fsync(&self.blobs).map_err(NotDurable::sync)?;
             }
         } else {
-            rustix::fs::syncfs(&self.root)?;
+            rustix::fs::syncfs(&self.root).map_err(NotDurable::sync)?;
         }
         let sealed = Mode::from_raw_mode(SEALED_MODE);
         for hash in fresh {
             let name = blob_name(*hash);
             match rustix::fs::chmodat(&self.blobs, name, sealed, AtFlags::empty()) {
                 // It is gone, because it was found to be damaged.
-                Ok(()) | Err(rustix::io::Errno::NOENT) => self.index().seal(*hash),
-                Err(error) => return Err(error.into()),
+                Ok(()) | Err(Errno::NOENT) => self.index().seal(*hash),
+                Err(error) => return Err(NotDurable::unsynced(error)),
             }
             self.stamp_written(*hash);
         }
@@ -145,3 +195,6 @@ impl Inner {
 /// and its directory) and no other writes. For more, one `syncfs` has one wait for all, although it
 /// also writes others' data on the file system.
 const ONE_BY_ONE_MAX: usize = 1;
+
+#[cfg(test)]
+mod tests;

@@ -154,6 +154,12 @@ impl Index {
         )
     }
 
+    /// Takes back what a flush has not made durable.
+    pub(crate) fn give_back_fresh(&mut self, fresh: Vec<Hash>, has_new_directory: bool) {
+        self.fresh.extend(fresh);
+        self.made_directory |= has_new_directory;
+    }
+
     /// Records that a flush has made this blob durable.
     pub(crate) fn seal(&mut self, hash: Hash) {
         if let Some(entry) = self.blobs.get_mut(&hash) {

@@ -75,6 +75,8 @@ pub struct Service {
     numbers: Arc<Mutex<Numbers>>,
     /// The load of the machine at the last look.
     load: Arc<Mutex<Load>>,
+    /// Ends the program by an error, once.
+    failed: Arc<Mutex<Option<Failed>>>,
 }
 
 /// The settings of the configuration.
@@ -256,6 +258,8 @@ impl program::Service for Service {
         let gm = &settings.group_manager.address;
         let (blobs, transfers) = settings.files.start(place, &credentials, gm)?;
         let evictor = settings.files.evictor(&blobs, &place.directory)?;
+        let failed = Arc::new(Mutex::new(Some(failed)));
+        let of_loop = Arc::clone(&failed);
         let manager = Arc::new(crate::start(crate::Config {
             directory: place.directory.clone(),
             name: me.name().to_owned(),
@@ -286,7 +290,7 @@ impl program::Service for Service {
             retention: Some(settings.retention),
             transfers: Some(transfers),
             damaged: shell::Damaged::Refused,
-            failed,
+            failed: Box::new(move |error| fail(&of_loop, error)),
         })?);
         for account in accounts.iter() {
             traversal::open(&place.directory, account)?;
@@ -330,6 +334,7 @@ impl program::Service for Service {
             dialled: BTreeSet::new(),
             numbers,
             load,
+            failed,
         })
     }
 
@@ -358,6 +363,11 @@ impl program::Service for Service {
 
     fn tick(&mut self) {
         self.evictor.look(self.manager.counts());
+        if self.manager.blobs().is_broken() {
+            // The next start hashes again what may be lost. Commands go on meanwhile.
+            let why = "the disk has refused or lost files of the blob store".to_owned();
+            fail(&self.failed, &RunError::Panicked(why));
+        }
         let told = self.membership.process_managers();
         let told = told.into_iter().map(|contact| PeerAddress {
             name: contact.name,
@@ -422,6 +432,14 @@ impl program::Service for Service {
         let manager = Arc::into_inner(manager);
         let manager = manager.expect("links have ended, and they alone had it too");
         manager.stop(Commands::GoOn)
+    }
+}
+
+/// Ends the program by an error, unless another one has ended it already.
+fn fail(failed: &Mutex<Option<Failed>>, error: &RunError) {
+    let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(failed) = failed {
+        failed(error);
     }
 }
 
