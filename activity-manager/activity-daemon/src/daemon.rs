@@ -41,6 +41,9 @@ use crate::retention::{self, Retention, RetentionThread};
 use crate::sweeper::Sweeper;
 use crate::workers::{AtWork, Others, Workers};
 
+/// Bytes of the disk, which commands fill, that the journal of a daemon keeps for itself.
+pub(crate) const RESERVE: Bytes = Bytes(16 << 20);
+
 /// The number of the single group manager among this manager's links.
 const GROUP: u32 = 0;
 
@@ -277,13 +280,17 @@ pub fn start(config: Config) -> Result<Handle, StartError> {
     let (inbox, receiver) = shell::inbox();
     let (group, processes) = (Peers::new(), Peers::new());
     let counts = Counts::default();
+    let reserve = match config.lease {
+        Some(_) => RESERVE,
+        None => Bytes::ZERO,
+    };
     // The executor starts while the disk is read. The lock of the blob store has excluded another
     // manager.
     let (executor, mut labels, blobs, store) = std::thread::scope(|scope| {
         let executor = scope.spawn(|| Executor::start(place, &inbox, counts.clone()));
         let labels = facts::labels();
-        let journal = directory.join("journal");
-        let store = shell::Store::open_despite(&journal, Bytes::ZERO, config.damaged);
+        let journal = journal_directory(&directory);
+        let store = shell::Store::open_despite(&journal, reserve, config.damaged);
         let blobs = blobs.open();
         (executor.join(), labels, blobs, store)
     });
@@ -589,6 +596,11 @@ pub(crate) fn open_in(
         kept,
     };
     activity_executor::open_log(logs, attempt, stream, &captured)
+}
+
+/// The directory of the journal of a manager with this directory.
+pub(crate) fn journal_directory(directory: &Path) -> PathBuf {
+    directory.join("journal")
 }
 
 fn prepare(directory: &Path) -> Result<PathBuf, StartError> {

@@ -15,12 +15,13 @@ use shell::membership::{Membership, Said};
 use shell::metrics::Figures;
 use shell::program::{self, DaemonConfig, Failed, Joining, Kind, Setting};
 use shell::quic::{Kept, Links, LinksError};
-use shell::{Numbers, Pulse, RunError, Stats, limits};
+use shell::{Numbers, Pulse, Room, RunError, Stats, limits};
 use wire::admin::Load;
 use wire::hello::Refusal;
 
 use crate::ceilings::{Ceilings, Hours, minute_of_day};
 use crate::commands::CommandSettings;
+use crate::daemon::{RESERVE, journal_directory};
 use crate::eviction::Evictor;
 use crate::files::Files;
 use crate::gauge::{Gauge, cores};
@@ -305,6 +306,7 @@ impl program::Service for Service {
         let gm = group_manager.identity(&me, Role::Gm);
         let group = links.keep(&group_manager.address, &gm, on_link);
         let line = links.request_client(&group_manager.address, &gm);
+        let room = Room::of(&journal_directory(&place.directory), RESERVE);
         let mut watch = Watch {
             manager: Arc::clone(&manager),
             gauge: Gauge::of(&place.directory),
@@ -314,6 +316,8 @@ impl program::Service for Service {
             slots,
             cores: cores(),
             is_closed: false,
+            room,
+            is_over: false,
             accounts: isolation::told(&accounts),
             load: Arc::default(),
         };
@@ -455,6 +459,10 @@ struct Watch {
     /// Cores that this program may use.
     cores: u32,
     is_closed: bool,
+    /// True if the ceilings close it.
+    is_over: bool,
+    /// The room on the disk for the journal.
+    room: Room,
     /// The separation by accounts.
     accounts: &'static str,
     load: Arc<Mutex<Load>>,
@@ -475,7 +483,11 @@ impl Watch {
             tracing::info!(power, "the power of a core was measured");
         }
         let minute = || minute_of_day(clock::wall());
-        let closed = self.ceilings.closed(reading.others, minute, self.is_closed);
+        let over = self.ceilings.closed(reading.others, minute, self.is_over);
+        self.is_over = over.is_some();
+        self.room.look();
+        let full = || self.room.lack().why();
+        let closed = over.or_else(|| full().map(|why| format!("closed, since {why}")));
         if self.is_closed != closed.is_some() {
             self.is_closed = closed.is_some();
             let slots = if self.is_closed { 0 } else { self.slots };

@@ -15,8 +15,9 @@ use crate::blocked_process;
 use crate::sandbox::{Done, Sandbox};
 use crate::wait;
 
-/// MiB of the disk of a machine.
-const DISK: u32 = 24;
+/// MiB of the disk of a machine: 16 that its journal has in reserve, 16 without which it lends nothing, and
+/// less than twice the large output.
+const DISK: u32 = 64;
 
 /// MiB of the disk of a manager: what it keeps of it for such times, and what it needs to take work.
 const MANAGERS_DISK: u32 = 96;
@@ -36,7 +37,7 @@ body:
   sequence:
     - { activity: small, run: { shell: 'echo small > a' }, outputs: { a: a } }
     - activity: large
-      run: { shell: ': > b; ln b c; head -c 16000000 /dev/zero > b' }
+      run: { shell: ': > b; ln b c; head -c 30000000 /dev/zero > b' }
       outputs: { b: b }
 ";
 
@@ -76,7 +77,7 @@ fn a_full_disk_of_a_machine_is_told_and_costs_nothing_that_was_recorded() {
     let run = sandbox.xav(&["run", &small, "--grid", &ana]).expect(0);
     assert_eq!(run.stdout, "word: fits\n");
     // The first activity is reused from the record, with its file.
-    let mended = LARGE.replace("16000000", "1000000");
+    let mended = LARGE.replace("30000000", "1000000");
     let mended = sandbox.file("mended.yaml", mended);
     let rerun = ["rerun", &id, "--file", &mended, "--grid", &ana, "--json"];
     let again = sandbox.json(&rerun);
