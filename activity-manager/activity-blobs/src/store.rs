@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, Timespec, Timestamp
 use crate::evict::Pins;
 use crate::flush::Flushing;
 use crate::index::{Durability, Entry, Index, Size};
+use crate::verify::is_of_disk;
 use crate::{SMALL_BYTES_MAX, sparse};
 
 /// The blobs of one directory. Clones share one store; all methods may be called from any thread at
@@ -387,6 +388,12 @@ impl Inner {
         if !index.is_same(hash, seen) {
             return;
         }
+        self.move_aside(hash);
+        index.remove(hash);
+    }
+
+    /// Moves the file of a damaged blob to `damaged/`, or removes it.
+    fn move_aside(&self, hash: Hash) {
         let name = blob_name(hash);
         let aside = self.dir.join("damaged");
         let n_aside = fs::read_dir(&aside).map_or(0, Iterator::count);
@@ -401,7 +408,6 @@ impl Inner {
             // Also if it is gone altogether, so the result does not matter.
             let _ = rustix::fs::unlinkat(&self.blobs, &name, AtFlags::empty());
         }
-        index.remove(hash);
     }
 
     /// Removes a blob if it is still idle since it was chosen. Returns its size on the disk.
@@ -474,11 +480,17 @@ impl Inner {
                     // Its owner is writing it.
                     continue;
                 } else {
-                    let file = File::open(&path).map_err(failed(&path))?;
-                    let found = sparse::hash(&file).map_err(io::Error::from);
-                    if found.map_err(failed(&path))?.0 != hash {
-                        fs::remove_file(&path).map_err(failed(&path))?;
-                        continue;
+                    match File::open(&path).and_then(|file| Ok(sparse::hash(&file)?)) {
+                        Ok((found, _)) if found == hash => {}
+                        Ok(_) => {
+                            fs::remove_file(&path).map_err(failed(&path))?;
+                            continue;
+                        }
+                        Err(error) if is_of_disk(&error) => {
+                            self.move_aside(hash);
+                            continue;
+                        }
+                        Err(error) => return Err(failed(&path)(error)),
                     }
                     Durability::Fresh
                 };

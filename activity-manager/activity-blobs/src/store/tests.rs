@@ -146,6 +146,22 @@ fn an_interrupted_epoch_leaves_whole_blobs_only() {
 }
 
 #[test]
+fn an_unsealed_blob_that_the_disk_cannot_read_is_moved_aside_at_the_opening() {
+    let (dir, store) = store();
+    let kept = store.add_bytes(b"kept").unwrap().hash;
+    let unreadable = store.add_bytes(b"unreadable").unwrap().hash;
+    let path = blob_path(&store, unreadable);
+    drop(store);
+    fs::remove_file(&path).unwrap();
+    // Its first page is not mapped: to read it is an error of input and output.
+    std::os::unix::fs::symlink("/proc/self/mem", &path).unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    assert!(store.contains(kept) && !store.contains(unreadable));
+    let aside = store.dir().join("damaged").join(unreadable.to_string());
+    assert!(aside.is_symlink());
+}
+
+#[test]
 fn a_store_is_open_once() {
     let (dir, store) = store();
     let path = dir.path().join("store");
