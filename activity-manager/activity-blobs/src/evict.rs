@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::MutexGuard;
 
 use model::{Artifact, ArtifactKind, Bytes, Hash};
 
-use crate::Store;
 use crate::store::lock_of;
+use crate::{Listing, Store};
 
 /// The result of an eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +87,14 @@ impl Pins {
         if pinned.is_empty() {
             self.by_owner.remove(&owner);
         }
+    }
+
+    /// Pinned directories whose listings were not read.
+    fn unread(&self, listed: &BTreeMap<Hash, Vec<Hash>>) -> BTreeSet<Hash> {
+        let pinned = self.by_owner.values().flatten();
+        let directories = pinned.filter(|artifact| artifact.kind == ArtifactKind::Directory);
+        let hashes = directories.map(|artifact| artifact.hash);
+        hashes.filter(|hash| !listed.contains_key(hash)).collect()
     }
 
     /// Returns true if anybody has pinned a blob by itself.
@@ -170,8 +179,6 @@ impl Store {
     /// thousands in one call. Pinned, held and unflushed blobs stay, and small ones for which there is room once large
     /// ones are gone.
     pub fn evict(&self, budget: Bytes) -> Result<Evicted, EvictError> {
-        // Held to the end, so that blobs that are here when `pin` returns stay.
-        let pins = lock_of(&self.inner.pins);
         let mut evicted = Evicted {
             bytes_left: self.size(),
             ..Evicted::default()
@@ -179,7 +186,8 @@ impl Store {
         if evicted.bytes_left <= budget {
             return Ok(evicted);
         }
-        let kept = self.kept(&pins);
+        // The lock is held to the end, so that blobs that are here when `pin` returns stay.
+        let (_pins, kept) = self.kept();
         let (victims, chosen_at) = {
             let index = self.inner.index();
             let victims = index.victims(budget.0, EVICTED_AT_ONCE_MAX, |hash| kept.contains(hash));
@@ -197,8 +205,8 @@ impl Store {
     /// Removes a blob that nobody has used after a moment. Returns false if it stays, because it was used,
     /// is pinned, held or not flushed.
     pub fn discard_unused(&self, hash: Hash, moment: u64) -> Result<bool, EvictError> {
-        let pins = lock_of(&self.inner.pins);
-        if self.kept(&pins).contains(&hash) {
+        let (_pins, kept) = self.kept();
+        if kept.contains(&hash) {
             return Ok(false);
         }
         Ok(self.remove(hash, moment)?.is_some())
@@ -224,23 +232,50 @@ impl Store {
         stored.map(|entry| entry.stored).sum()
     }
 
-    fn kept(&self, pins: &Pins) -> BTreeSet<Hash> {
+    /// The blobs that pins keep, and the lock under which that holds. Listings are read before it is
+    /// taken, since `pin` waits for it.
+    fn kept(&self) -> (MutexGuard<'_, Pins>, BTreeSet<Hash>) {
+        let mut listed = BTreeMap::new();
+        for _ in 0..READS_BEFORE_LOCK {
+            let unread = lock_of(&self.inner.pins).unread(&listed);
+            if unread.is_empty() {
+                break;
+            }
+            for hash in unread {
+                listed.insert(hash, self.files_of(hash));
+            }
+        }
+        let pins = lock_of(&self.inner.pins);
+        for hash in pins.unread(&listed) {
+            listed.insert(hash, self.files_of(hash));
+        }
         let mut kept = BTreeSet::new();
         for artifact in pins.by_owner.values().flatten() {
             kept.insert(artifact.hash);
-            // A missing listing pins nothing but itself.
-            if artifact.kind == ArtifactKind::Directory
-                && let Ok(listing) = self.listing(artifact.hash)
-            {
-                kept.extend(listing.files().map(|(_, file)| file.hash));
+            if artifact.kind == ArtifactKind::Directory {
+                kept.extend(listed.remove(&artifact.hash).into_iter().flatten());
             }
         }
-        kept
+        (pins, kept)
+    }
+
+    /// The files of a listing. A missing one pins nothing but itself.
+    fn files_of(&self, listing: Hash) -> Vec<Hash> {
+        let listing = self.listing(listing);
+        let files = listing.iter().flat_map(Listing::files);
+        files.map(|(_, file)| file.hash).collect()
     }
 }
+
+/// How often the listings that were pinned meanwhile are read before the lock of the pins is taken. Few
+/// are left then.
+const READS_BEFORE_LOCK: u32 = 3;
 
 /// Maximum number of pins of all owners: some 500 MB of memory.
 const PINS_MAX: usize = 4_000_000;
 
 /// Maximum number of blobs removed in one call, because `pin` waits for it: less than a second.
 const EVICTED_AT_ONCE_MAX: usize = 10_000;
+
+#[cfg(test)]
+mod tests;
