@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use history::group;
 use journal::{BODY_BYTES_MAX, Content, SharedFile};
-use model::{Hash, Mono, ProcessId, Span};
+use model::{ActivityId, Hash, Mono, ProcessId, Span};
 use process_core::{SharedOutcome, ToShare};
 
 use self::programs::Programs;
@@ -25,7 +25,7 @@ const OUTCOME_BYTES_MAX: usize = 64 << 10;
 /// Added bytes from which the end of a run compacts the file: to read so many takes a start some milliseconds.
 const COMPACTED_FROM: u64 = 1 << 20;
 
-/// Outcomes with one key that a compaction leaves: the files of the newest may be gone.
+/// Outcomes with one key of one activity that a compaction leaves: the files of the newest may be gone.
 const SAME_MAX: usize = 3;
 
 /// Outcomes of one definition that a compaction leaves, the newest ones: some 8 MB, or 30 ms of a start.
@@ -110,11 +110,13 @@ fn sections(
     let mut known: BTreeMap<ProcessId, bool> = BTreeMap::new();
     let mut sections = Vec::new();
     for (group, content) in all {
-        let mut n_same: BTreeMap<Hash, usize> = BTreeMap::new();
+        let mut n_same: BTreeMap<(Hash, ActivityId), usize> = BTreeMap::new();
         let mut stay = Vec::new();
         for outcome in outcomes(&content).into_iter().rev() {
             let holder = outcome.holder;
-            let n_same = n_same.entry(outcome.key).or_default();
+            // Each stands for one activity of a run, so those of others with the same key stay too.
+            let same = (outcome.key, outcome.of.activity);
+            let n_same = n_same.entry(same).or_default();
             let has_files = *known.entry(holder).or_insert_with(|| is_there(holder));
             if has_files && *n_same < SAME_MAX && stay.len() < OUTCOMES_MAX {
                 *n_same += 1;

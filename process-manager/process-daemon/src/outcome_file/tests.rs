@@ -152,3 +152,42 @@ fn a_compaction_leaves_the_newest_whose_files_are_there() {
     file.compact_if_long(|_| false).unwrap();
     assert_eq!(keys(&file.of_definition("align").unwrap()), left);
 }
+
+#[test]
+fn a_compaction_leaves_an_outcome_for_each_of_several_activities_with_the_same_key() {
+    let dir = TempDir::new().unwrap();
+    let file = file(&dir);
+    let of_activity = |activity: u32| SharedOutcome {
+        of: AttemptId {
+            activity: ActivityId(activity),
+            ..AttemptId::default()
+        },
+        ..outcome(1, 7, OUTCOME_BYTES_MAX - 500)
+    };
+    let of_run: Vec<SharedOutcome> = (0..10).map(of_activity).collect();
+    for _ in 0..2 {
+        file.add(file.group_of("align"), &of_run).unwrap();
+    }
+    file.compact_if_long(|_| true).unwrap();
+    let left = file.of_definition("align").unwrap();
+    assert_eq!(left, [of_run.clone(), of_run].concat());
+}
+
+#[test]
+fn a_compaction_leaves_so_many_outcomes_of_a_definition() {
+    let dir = TempDir::new().unwrap();
+    let file = file(&dir);
+    let of_run: Vec<SharedOutcome> = (0..OUTCOMES_MAX as u64 + 10)
+        .map(|number| SharedOutcome {
+            of: AttemptId {
+                activity: ActivityId(number as u32),
+                ..AttemptId::default()
+            },
+            ..outcome(1, number, 10)
+        })
+        .collect();
+    file.add(file.group_of("align"), &of_run).unwrap();
+    file.compact_if_long(|_| true).unwrap();
+    let left = keys(&file.of_definition("align").unwrap());
+    assert_eq!(left, keys(&of_run[10..]));
+}
