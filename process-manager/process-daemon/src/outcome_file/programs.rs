@@ -51,7 +51,7 @@ impl Programs {
         let mut programs = Vec::new();
         for word in words {
             if let Some(found) = self.find(&word) {
-                if found.changed + TICK >= started {
+                if found.changed.saturating_add(TICK) >= started {
                     return None;
                 }
                 programs.push(found.program.clone());
@@ -89,7 +89,11 @@ impl Programs {
 fn look(path: &Path, name: &str) -> Option<Found> {
     let metadata = fs::metadata(path).ok()?;
     let is_program = metadata.is_file() && metadata.permissions().mode() & EXECUTABLE != 0;
-    let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(NANOS_OF_SECOND) + nanos;
+    let nanos = |seconds: i64, nanos: i64| {
+        seconds
+            .saturating_mul(NANOS_OF_SECOND)
+            .saturating_add(nanos)
+    };
     is_program.then(|| Found {
         program: Program {
             name: name.to_owned(),

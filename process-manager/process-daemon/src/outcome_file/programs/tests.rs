@@ -51,3 +51,18 @@ fn programs_among_words_are_found_and_a_replaced_or_hidden_one_is_another() {
     fs::remove_file(&own).unwrap();
     assert!(!Programs::in_places(&all).are_same(&found));
 }
+
+#[test]
+fn a_program_of_a_far_future_has_changed() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("tool");
+    write(&path, "1", 0o755);
+    // Later than a number of nanoseconds can tell, where the file system has such times.
+    let far = std::time::UNIX_EPOCH + std::time::Duration::new(9_300_000_000, 500_000_000);
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(far).unwrap();
+    let words = vec![path.to_str().unwrap().to_owned()];
+    let mut programs = Programs::in_places(dir.path().as_os_str());
+    let found = programs.named(words, LATE).unwrap();
+    assert!(programs.are_same(&found));
+}
