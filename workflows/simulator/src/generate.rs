@@ -116,6 +116,7 @@ pub fn process(random: &mut Random, key: SubmitKey, options: &Options) -> Genera
     choices::draw(&mut Random::new(key.0 ^ choices::SALT), &mut draft.nodes);
     let keep_going = random.happens(options.going_on);
     let mut maker = Maker {
+        key,
         keep_going,
         order: Order::new(&draft.nodes),
         random: random.fork(),
@@ -240,6 +241,7 @@ fn draw_links(random: &mut Random, nodes: &mut [Node]) {
 
 /// Fills a tree with activities, variables and files.
 struct Maker {
+    key: SubmitKey,
     keep_going: bool,
     order: Order,
     random: Random,
@@ -551,7 +553,8 @@ impl Maker {
         }
     }
 
-    /// One activity that never ends well, however often it is tried.
+    /// One activity that never ends well, however often it is tried. Its command names the process, so that no other
+    /// one has the same command with a good end, whose outcome may stand for it.
     fn draw_fault(&mut self, draft: &mut Draft) {
         let index = self.random.index(draft.nodes.len());
         let failure = self.failure();
@@ -561,11 +564,21 @@ impl Maker {
         if failure == Failure::Timeout {
             activity.timeout = Some(Span::from_secs(3_600));
         }
+        let own = Term::Constant((self.key.0 >> 1) as i64);
+        if let Command::List(words) = &mut activity.command {
+            words.push(own.template());
+        }
+        let id = ActivityId(index as u32);
+        self.meaning
+            .arguments
+            .entry(id.node())
+            .or_default()
+            .push(own);
         let behaviour = Behaviour {
             n_failing: u32::MAX,
             failure,
         };
-        self.behaviours.insert(ActivityId(index as u32), behaviour);
+        self.behaviours.insert(id, behaviour);
     }
 
     fn draw_outputs(&mut self, draft: &mut Draft) {
