@@ -11,7 +11,7 @@ use crate::durable::{self, Unflushed};
 
 /// Number of the format that this program writes, and the highest that it reads: of the journal's files
 /// and of the managers' records in them.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// The lowest format that this program reads. Formats 1 and 2 were never released.
 pub(crate) const FORMAT_OLDEST: u32 = 4;

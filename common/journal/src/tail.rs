@@ -3,15 +3,19 @@
 //! Appending a commit to a file and flushing it takes one write; the store takes some seven pages
 //! and as much work again. So a commit goes to the tail, and the whole tail goes to the store when
 //! it is full: the first time, the store is created. Then the file is written from its beginning
-//! again. A process of a few activities fits the size that the file begins with. Commits in the store are ignored in the tail: each commit has a number, and the store
-//! knows its last one.
+//! again. A process of a few activities fits the size that the file begins with. Commits in the store are ignored in
+//! the tail: each commit has a number, and the store knows its last one.
 //!
-//! The file is a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
-//! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The
-//! payload is a sequence of changes; a change is its kind (1), the length of its stream's key (1),
-//! the key, the length of its bytes (4) and its bytes, which begin with its number (4) in a chapter. One change of
-//! a kind of its own, without a key, stands for all changes of a frame: its bytes are those, packed (`packing.rs`).
-//! After the last frame there are remains of an earlier round, whose numbers are lower.
+//! The file is a head and a sequence of *frames*, one a commit, numbered without a gap. Frame, all big-endian:
+//! CRC32 of all that follows (4), length of the payload (4), number of the commit (8), payload. The head of the file
+//! is that of a frame, with a length that no frame has and a drawn number: the *secret* of the file. Numbers of
+//! frames are written with it (exclusive or), so that no text in an event can look like a frame. Files of formats
+//! before 7 have neither.
+//!
+//! The payload is a sequence of changes; a change is its kind (1), the length of its stream's key (1), the key, the
+//! length of its bytes (4) and its bytes, which begin with its number (4) in a chapter. One change of a kind of its
+//! own, without a key, stands for all changes of a frame: its bytes are those, packed (`packing.rs`). After the last
+//! frame there are remains of an earlier round, whose numbers are lower.
 //!
 //! Only the last frame can be unfinished after a crash, because each is flushed before the next is
 //! written. So a wrong frame with a later one after it is damage.
@@ -51,6 +55,9 @@ const BLOCK_BYTES: usize = 4 << 10;
 
 /// Bytes of a frame before its payload.
 const HEAD_BYTES: usize = 16;
+
+/// The length in the head of a file.
+const FILE_HEAD_LENGTH: u32 = u32::MAX;
 
 /// The kind of a change that stands for all changes of its frame.
 const PACKED_KIND: u8 = 5;
@@ -128,8 +135,10 @@ pub(crate) struct Tail {
     file: Option<SectorFile>,
     /// The content of the file, as far as it was read or written: the frames, and remains.
     content: Vec<u8>,
-    /// Bytes of the frames.
+    /// Bytes to the end of the last frame; none without frames.
     end: usize,
+    /// The secret of the frames.
+    secret: Secret,
     /// Bytes from the beginning of the file that have been written, including zeros.
     written: usize,
     /// Bytes of the file.
@@ -152,6 +161,7 @@ impl OpenedTail {
             file: None,
             content: Vec::new(),
             end: 0,
+            secret: Secret::default(),
             written: 0,
             reserved: 0,
         };
@@ -206,8 +216,15 @@ impl Tail {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("open", &path)(error).into()),
         }
-        let (end, n_commits) = follow(&bytes, n_stored)?;
-        let is_cut = Head::read(&bytes[end..]).is_some_and(|head| head.number == n_commits + 1);
+        let secret = Secret::read(&bytes, n_stored)?;
+        let frames = &bytes[secret.begin().min(bytes.len())..];
+        let (length, n_commits) = follow(frames, secret, n_stored)?;
+        let is_cut =
+            Head::read(&frames[length..], secret).is_some_and(|head| head.number == n_commits + 1);
+        let end = match length {
+            0 => 0,
+            _ => secret.begin() + length,
+        };
         let (written, reserved) = (used(&bytes), bytes.len());
         // A file that was cut ends anywhere.
         bytes.resize(bytes.len().next_multiple_of(SECTOR_BYTES), 0);
@@ -215,6 +232,7 @@ impl Tail {
             file: None,
             content: bytes,
             end,
+            secret,
             written,
             reserved,
         };
@@ -256,8 +274,12 @@ impl Tail {
             append_change(&mut frame, change);
         }
         pack(&mut frame);
-        let start = self.end;
-        let end = start + frame.len();
+        let is_first = self.end == 0;
+        let begin = match is_first {
+            true => HEAD_BYTES,
+            false => self.end,
+        };
+        let end = begin + frame.len();
         if end > TAIL_BYTES {
             return Ok(false);
         }
@@ -271,7 +293,10 @@ impl Tail {
             }
             self.reserved = TAIL_BYTES;
         }
-        seal(&mut frame, number);
+        if is_first && self.secret == Secret::default() {
+            self.secret = Secret::draw()?;
+        }
+        seal(&mut frame, number, self.secret);
         let until = match end <= self.written {
             true => end,
             // A first write to a block makes the file system record that, which takes several times
@@ -287,8 +312,11 @@ impl Tail {
         if self.content.len() < in_sectors {
             self.content.resize(in_sectors, 0);
         }
-        self.content[start..end].copy_from_slice(&frame);
-        file.write(&self.content, start..until)?;
+        if is_first {
+            self.content[..HEAD_BYTES].copy_from_slice(&self.secret.head());
+        }
+        self.content[begin..end].copy_from_slice(&frame);
+        file.write(&self.content, if is_first { 0 } else { begin }..until)?;
         file.file().sync_data()?;
         self.written = self.written.max(until);
         self.end = end;
@@ -299,8 +327,8 @@ impl Tail {
     /// impossible form.
     pub(crate) fn payloads(&self) -> Option<Vec<u8>> {
         let mut payloads = Vec::with_capacity(self.end);
-        let mut rest = &self.content[..self.end];
-        while let Some(head) = Head::read(rest) {
+        let mut rest = &self.content[self.secret.begin().min(self.end)..self.end];
+        while let Some(head) = Head::read(rest, self.secret) {
             let (frame, after) = rest.split_at_checked(HEAD_BYTES + head.payload_bytes)?;
             match packed_changes(&frame[HEAD_BYTES..]) {
                 Some(packed) => payloads.extend(unpacked(packed, MESSAGE_BYTES_MAX)?),
@@ -335,6 +363,60 @@ fn reserve(file: &File, bytes: usize) -> io::Result<()> {
     }
 }
 
+/// What the numbers of frames are written with; none where the file has no head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Secret(Option<u64>);
+
+impl Secret {
+    fn draw() -> io::Result<Secret> {
+        Ok(Secret(Some(getrandom::u64()?)))
+    }
+
+    /// The secret of a file over a store that ends at this commit.
+    fn read(bytes: &[u8], n_stored: u64) -> Result<Secret, TailError> {
+        let none = Secret::default();
+        let Some((first, _)) = bytes.split_first_chunk::<HEAD_BYTES>() else {
+            return Ok(none);
+        };
+        let Some(head) = Head::read(first, none) else {
+            return Ok(none);
+        };
+        let has_length = head.payload_bytes == FILE_HEAD_LENGTH as usize;
+        if has_length && crc32fast::hash(&first[4..]) == head.crc {
+            return Ok(Secret(Some(head.number)));
+        }
+        // A file that was never written to, or one of an earlier format, whose first frame may be unfinished.
+        let is_earlier = head.number <= n_stored + 1 || sound_frame(bytes, none).is_some();
+        match is_earlier && !has_length {
+            true => Ok(none),
+            false => {
+                let place = "the beginning of the file".to_owned();
+                Err(TailError::Damage(place, "is damaged"))
+            }
+        }
+    }
+
+    /// Bytes before the first frame.
+    fn begin(self) -> usize {
+        self.0.map_or(0, |_| HEAD_BYTES)
+    }
+
+    /// The head of a file.
+    fn head(self) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
+        head[4..8].copy_from_slice(&FILE_HEAD_LENGTH.to_be_bytes());
+        head[8..].copy_from_slice(&self.masked(0).to_be_bytes());
+        let crc = crc32fast::hash(&head[4..]);
+        head[..4].copy_from_slice(&crc.to_be_bytes());
+        head
+    }
+
+    /// A number as it is written, or the number of what is written.
+    fn masked(self, number: u64) -> u64 {
+        number ^ self.0.unwrap_or(0)
+    }
+}
+
 /// The first bytes of a frame.
 struct Head {
     crc: u32,
@@ -344,38 +426,38 @@ struct Head {
 
 impl Head {
     /// None at the end of the file.
-    fn read(bytes: &[u8]) -> Option<Head> {
+    fn read(bytes: &[u8], secret: Secret) -> Option<Head> {
         let (crc, bytes) = bytes.split_first_chunk()?;
         let (length, bytes) = bytes.split_first_chunk()?;
         let (number, _) = bytes.split_first_chunk()?;
         Some(Head {
             crc: u32::from_be_bytes(*crc),
             payload_bytes: u32::from_be_bytes(*length) as usize,
-            number: u64::from_be_bytes(*number),
+            number: secret.masked(u64::from_be_bytes(*number)),
         })
     }
 }
 
 /// Fills in the head of a frame.
-fn seal(frame: &mut [u8], number: u64) {
+fn seal(frame: &mut [u8], number: u64, secret: Secret) {
     let length = u32::try_from(frame.len() - HEAD_BYTES).expect("a frame fits the file");
     frame[4..8].copy_from_slice(&length.to_be_bytes());
-    frame[8..16].copy_from_slice(&number.to_be_bytes());
+    frame[8..16].copy_from_slice(&secret.masked(number).to_be_bytes());
     let crc = crc32fast::hash(&frame[4..]);
     frame[..4].copy_from_slice(&crc.to_be_bytes());
 }
 
 /// Number and length of a sound frame at this position.
-fn sound_frame(bytes: &[u8]) -> Option<(u64, usize)> {
-    let head = Head::read(bytes)?;
+fn sound_frame(bytes: &[u8], secret: Secret) -> Option<(u64, usize)> {
+    let head = Head::read(bytes, secret)?;
     let frame = bytes.get(..HEAD_BYTES + head.payload_bytes)?;
     (crc32fast::hash(&frame[4..]) == head.crc).then_some((head.number, frame.len()))
 }
 
 /// Follows the frames after commit `n_stored`. Returns their bytes, and the last one's number.
-fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
+fn follow(bytes: &[u8], secret: Secret, n_stored: u64) -> Result<(usize, u64), TailError> {
     let (mut length, mut n_commits) = (0, n_stored);
-    while let Some((number, frame_bytes)) = sound_frame(&bytes[length..]) {
+    while let Some((number, frame_bytes)) = sound_frame(&bytes[length..], secret) {
         if number != n_commits + 1 {
             break;
         }
@@ -383,14 +465,14 @@ fn follow(bytes: &[u8], n_stored: u64) -> Result<(usize, u64), TailError> {
     }
     // After the end there are only lower numbers and zeros. A frame may begin anywhere.
     for at in length..used(bytes) {
-        let is_later = Head::read(&bytes[at..]).is_some_and(|head| {
+        let is_later = Head::read(&bytes[at..], secret).is_some_and(|head| {
             // The file has no space for more. For most bytes no checksum has to be computed.
             (1..=TAIL_BYTES as u64).contains(&head.number.saturating_sub(n_commits))
         });
         if !is_later {
             continue;
         }
-        let Some((number, _)) = sound_frame(&bytes[at..]) else {
+        let Some((number, _)) = sound_frame(&bytes[at..], secret) else {
             continue;
         };
         let (first, last) = (n_commits + 1, number - 1);

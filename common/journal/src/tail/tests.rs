@@ -113,7 +113,7 @@ fn a_frame_of_the_earlier_form_is_read() {
     let event = vec![7; 400];
     let mut frame = vec![0; HEAD_BYTES];
     append_change(&mut frame, (&stream, What::Event(&event)));
-    seal(&mut frame, 1);
+    seal(&mut frame, 1, Secret::default());
     fs::write(dir.path().join(TAIL_FILE), &frame).unwrap();
     assert_eq!(
         events(dir.path(), 0).unwrap(),
@@ -137,7 +137,7 @@ fn commits_that_do_not_fit_are_not_written() {
     assert!(!append(&mut tail, 2, &half));
     assert!(fs::read(dir.path().join(TAIL_FILE)).unwrap() == before);
     assert!(append(&mut tail, 2, b"small"));
-    let exactly = TAIL_BYTES - 2 * HEAD_BYTES - CHANGE_BYTES - "stream".len();
+    let exactly = TAIL_BYTES - 3 * HEAD_BYTES - CHANGE_BYTES - "stream".len();
     tail.clear();
     assert!(append(&mut tail, 3, b""));
     assert!(!append(&mut tail, 4, &drawn(exactly)));
@@ -252,7 +252,12 @@ fn damage_before_the_last_commit_is_told() {
             bytes[at] ^= 1 << bit;
             fs::write(&path, bytes).unwrap();
             let number = ends.partition_point(|end| *end <= at) as u64 + 1;
-            if number < 4 {
+            if at < HEAD_BYTES {
+                assert_eq!(
+                    events(dir.path(), 0).unwrap_err(),
+                    "the beginning of the file is damaged"
+                );
+            } else if number < 4 {
                 assert_eq!(
                     events(dir.path(), 0).unwrap_err(),
                     format!("commit {number} is damaged or missing")
@@ -275,7 +280,7 @@ proptest! {
         let dir = TempDir::new().unwrap();
         if sealed && bytes.len() > HEAD_BYTES {
             // A correct checksum over an invalid frame.
-            seal(&mut bytes, number + 1);
+            seal(&mut bytes, number + 1, Secret::default());
         }
         fs::write(dir.path().join(TAIL_FILE), &bytes).unwrap();
         if let Ok(found) = Tail::read(dir.path(), number) {
@@ -302,4 +307,70 @@ fn a_new_file_is_small_and_grows_once() {
     assert!(append(&mut tail, number, &drawn(TAIL_BYTES / 2)));
     assert_eq!(events(dir.path(), 0).unwrap().1, 4);
     assert_eq!(bytes(), TAIL_BYTES as u64);
+}
+
+#[test]
+fn no_text_in_an_event_is_taken_for_a_frame() {
+    let forged: Vec<u8> = (1..200)
+        .flat_map(|number| {
+            let mut frame = [0; HEAD_BYTES];
+            seal(&mut frame, number, Secret::default());
+            [drawn(1000).as_slice(), &frame].concat()
+        })
+        .collect();
+    let dir = TempDir::new().unwrap();
+    let mut tail = open(dir.path());
+    assert!(append(&mut tail, 1, &forged));
+    assert!(append(&mut tail, 2, b"two"));
+    // The text is among the remains now.
+    tail.clear();
+    assert!(append(&mut tail, 3, b"three"));
+    assert_eq!(
+        events(dir.path(), 2).unwrap(),
+        (vec![b"three".to_vec()], 3, false)
+    );
+    // Nor is it where the commit that has it was never finished.
+    let path = dir.path().join(TAIL_FILE);
+    assert!(append(&mut tail, 4, &forged));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[tail.bytes() - 1] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(
+        events(dir.path(), 2).unwrap(),
+        (vec![b"three".to_vec()], 3, true)
+    );
+}
+
+#[test]
+fn a_file_of_an_earlier_format_gets_a_head_with_its_next_round() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join(TAIL_FILE);
+    let stream = key("stream");
+    let mut file = Vec::new();
+    for number in 1..=30 {
+        let mut frame = vec![0; HEAD_BYTES];
+        append_change(&mut frame, (&stream, What::Event(&[9; 70])));
+        seal(&mut frame, number, Secret::default());
+        file.extend(frame);
+    }
+    fs::write(&path, &file).unwrap();
+    let mut tail = open(dir.path());
+    tail.clear();
+    let before = fs::read(&path).unwrap();
+    assert!(append(&mut tail, 31, &drawn(2 * SECTOR_BYTES)));
+    let after = fs::read(&path).unwrap();
+    assert_eq!(events(dir.path(), 30).unwrap().1, 31);
+    // Of a power cut in between some sectors are there, in any order.
+    let n_sectors = tail.bytes().div_ceil(SECTOR_BYTES);
+    for written in 0..1 << n_sectors {
+        let mut bytes = before.clone();
+        for sector in (0..n_sectors).filter(|sector| written & (1 << sector) != 0) {
+            let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+            bytes[range.clone()].copy_from_slice(&after[range]);
+        }
+        fs::write(&path, &bytes).unwrap();
+        let is_all = written + 1 == 1 << n_sectors;
+        let n_commits = events(dir.path(), 30).unwrap().1;
+        assert_eq!(n_commits, 30 + u64::from(is_all), "{written:b}");
+    }
 }
