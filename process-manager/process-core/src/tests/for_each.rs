@@ -486,3 +486,15 @@ fn where_a_process_goes_on_a_fault_breaks_one_item() {
     let ran = ["a", "b x 0", "c x 0", "b y 1", "b z 2", "c z 2"];
     assert_eq!(bench.started, ran);
 }
+
+#[test]
+fn many_items_that_do_nothing_end_together() {
+    let nodes = vec![
+        controller(NodeKind::Sequence(ids(&[1, 3]))),
+        each("range(20000)", None, 2),
+        controller(NodeKind::Empty),
+        leaf("a"),
+    ];
+    let mut bench = run(draft(nodes));
+    assert_eq!(bench.status().summary.phase, Phase::Completed);
+}

@@ -5,7 +5,7 @@
 //! only writes. A signal that needs an expression ends there; the [`Frame`] puts the decision on its
 //! agenda, and the answer begins another transition.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use model::{Definition, NodeId, NodeKind};
 
@@ -29,6 +29,8 @@ pub(crate) struct Transition<'a> {
     n_ended: BTreeMap<NodeId, u32>,
     /// Bodies that are done with this transition, of a for-each that does not wait for all of them.
     n_done: BTreeMap<NodeId, u32>,
+    /// Controllers whose end follows from that of a child, though other children may tell theirs yet.
+    ending: BTreeSet<NodeId>,
     queue: VecDeque<Signal>,
 }
 
@@ -55,6 +57,7 @@ impl<'a> Transition<'a> {
             n_links_known: BTreeMap::new(),
             n_ended: BTreeMap::new(),
             n_done: BTreeMap::new(),
+            ending: BTreeSet::new(),
             queue: VecDeque::new(),
         }
     }
@@ -330,7 +333,7 @@ impl<'a> Transition<'a> {
         let Some(parent) = self.definition.parent(node) else {
             return;
         };
-        if self.node(parent) != NodeState::Running {
+        if self.node(parent) != NodeState::Running || self.ending.contains(&parent) {
             return;
         }
         let n_ended = self.n_ended(parent) as usize;
@@ -364,12 +367,16 @@ impl<'a> Transition<'a> {
             NodeKind::Repeat(_) => repeat::child_ended(self.node(node)),
             NodeKind::Activity(_) | NodeKind::Assign(_) | NodeKind::Empty => Answer::Wait,
         };
-        match answer {
-            Answer::Wait => {}
-            Answer::Enable(next) => self.queue.push_back(Signal::Enable(next)),
-            Answer::Finish => self.queue.push_back(Signal::Finished(parent)),
-            Answer::Break => self.queue.push_back(Signal::Break(parent)),
+        let signal = match answer {
+            Answer::Wait => return,
+            Answer::Enable(next) => Signal::Enable(next),
+            Answer::Finish => Signal::Finished(parent),
+            Answer::Break => Signal::Break(parent),
+        };
+        if !matches!(signal, Signal::Enable(_)) {
+            self.ending.insert(parent);
         }
+        self.queue.push_back(signal);
     }
 
     fn link_known(&mut self, link: u32, value: LinkState) {
