@@ -10,9 +10,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use model::Bytes;
+use model::{Bytes, Wall};
 use shell::config::ConfigError;
-use shell::program;
+use shell::{clock, program};
 
 use super::arguments::{Backup, Restore};
 use super::init::Beside;
@@ -38,9 +38,10 @@ const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 /// Files and directories that the next start makes anew.
 const REMADE: [&str; 4] = ["ended", "log", "log.1", "reserve"];
 
-/// The file of the epoch of a manager's links, and how much it is raised by a restore. Peers ignore epochs
-/// that are over, and know all those since the backup: a manager is not started so often meanwhile.
+/// The file of the epoch of a manager's links. Peers ignore epochs that are over, and know all those since the backup.
 const EPOCH: &str = "links.epoch";
+
+/// By how much a restore raises an epoch where the clock tells no later one: a manager is not started so often.
 const EPOCHS_SINCE: u64 = 1_000_000;
 
 /// The directory of an authority's tokens, by its name, and how one is made unusable.
@@ -346,11 +347,21 @@ fn raise_epochs(home: &Path) -> Result<(), Failure> {
             .trim()
             .parse()
             .map_err(|_| Failure::refused(format!("{} holds no epoch", path.display())))?;
-        let raised = epoch.saturating_add(EPOCHS_SINCE).to_string();
+        let raised = raised(epoch, clock::wall()).to_string();
         let written = journal::durable::write(path, raised.as_bytes(), 0o600);
         written.map_err(|error| failed("write", path, &error))?;
     }
     Ok(())
+}
+
+/// An epoch above all that a manager has had up to this time. Those of a manager without a state begin at the time in
+/// seconds, and it starts less often than that.
+fn raised(epoch: u64, now: Wall) -> u64 {
+    let seconds = now.0 / 1_000_000;
+    match seconds > epoch {
+        true => seconds,
+        false => epoch.saturating_add(EPOCHS_SINCE),
+    }
 }
 
 fn failed(action: &str, path: &Path, error: &io::Error) -> Failure {
@@ -360,6 +371,16 @@ fn failed(action: &str, path: &Path, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_restored_epoch_is_above_those_that_began_without_a_state_since() {
+        let now = Wall(1_800_000_000 * 1_000_000);
+        // Of a state from before epochs began at the time of day, and of one after.
+        assert_eq!(raised(7, now), 1_800_000_000);
+        assert_eq!(raised(1_790_000_000, now), 1_800_000_000);
+        // The clock is behind.
+        assert_eq!(raised(1_800_000_000, now), 1_801_000_000);
+    }
 
     #[test]
     fn a_manifest_leads_nowhere_else() {
