@@ -27,7 +27,7 @@ fn pins_do_not_wait_for_the_listings_that_an_eviction_reads() {
         scope.spawn(|| store.evict(Bytes(0)).unwrap());
         // This waits for the reader.
         let writer = File::options().write(true).open(&pipe).unwrap();
-        let (pinned, is_pinned) = mpsc::channel();
+        let (pinned, is_pinned) = mpsc::sync_channel(1);
         let pinning = store.clone();
         scope.spawn(move || pinned.send(pinning.pin(2, &[file])));
         let answer = is_pinned.recv_timeout(Duration::from_secs(20));
