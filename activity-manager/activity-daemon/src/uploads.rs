@@ -27,7 +27,7 @@ const MINUTES: u32 = LOOK.as_secs() as u32 / 60 * NOES;
 
 /// Number of announcements of submitted processes whose files are pinned: some hundred bytes each,
 /// and a question to the process managers at each look.
-const CLAIMS_MAX: usize = 10_000;
+const CLAIMS_MAX: usize = 100_000;
 
 /// The uploads of users. Clones share one state.
 #[derive(Clone, Debug)]
@@ -51,6 +51,8 @@ struct Own {
     /// Bytes that count for the quota.
     taken: u64,
     announced: BTreeMap<Announcement, Announced>,
+    /// The announcement that has a file that has come.
+    come: BTreeMap<Hash, Announcement>,
 }
 
 /// The process and the artifact that files were announced for.
@@ -102,17 +104,15 @@ pub(crate) struct Room {
 
 impl Own {
     fn come(&self, hash: Hash) -> Option<Come> {
-        let mut announced = self.announced.values();
-        announced.find_map(|one| one.files.get(&hash)?.come)
+        let announced = self.announced.get(self.come.get(&hash)?)?;
+        announced.files.get(&hash)?.come
     }
 
     /// Takes a file that has come from whichever announcement has it.
     fn take_come(&mut self, hash: Hash) -> Option<Come> {
-        let mut announced = self.announced.iter_mut();
-        let found = announced.find_map(|(announcement, one)| {
-            Some((*announcement, one.files.get_mut(&hash)?.come.take()?))
-        });
-        let (announcement, come) = found?;
+        let announcement = self.come.remove(&hash)?;
+        let announced = self.announced.get_mut(&announcement)?;
+        let come = announced.files.get_mut(&hash)?.come.take()?;
         self.taken = self.taken.saturating_sub(come.bytes);
         self.forget(announcement, hash);
         Some(come)
@@ -134,10 +134,10 @@ impl Own {
 
     /// These files count for the quota no more.
     fn give_back(&mut self, come: &[(Hash, Come)]) {
-        let bytes = come.iter().map(|(_, come)| come.bytes);
-        self.taken = self
-            .taken
-            .saturating_sub(bytes.fold(0, u64::saturating_add));
+        for (hash, come) in come {
+            self.come.remove(hash);
+            self.taken = self.taken.saturating_sub(come.bytes);
+        }
     }
 }
 
@@ -244,6 +244,7 @@ impl Uploads {
                 None => is_silent = true,
             }
         }
+        self.release_earliest();
     }
 
     /// A process has the artifact of an announcement: its files count for no quota any more, and stay.
@@ -259,9 +260,6 @@ impl Uploads {
         announced.is_claimed = true;
         let come = announced.take_come();
         own.give_back(&come);
-        if !come.is_empty() {
-            self.release_earliest(&mut by_user);
-        }
     }
 
     /// No process has the artifact of an announcement.
@@ -293,7 +291,8 @@ impl Uploads {
     }
 
     /// Unpins the files that processes have had for longest, where there are too many.
-    fn release_earliest(&self, by_user: &mut BTreeMap<String, Own>) {
+    fn release_earliest(&self) {
+        let mut by_user = self.lock();
         let own = by_user.values_mut();
         let announced = own.flat_map(|own| own.announced.values_mut());
         let mut claimed: Vec<&mut Announced> = announced.filter(|one| one.is_claimed).collect();
@@ -400,6 +399,7 @@ impl Drop for Room {
                 upload.coming = upload.coming.saturating_sub(self.bytes);
                 upload.n_coming = upload.n_coming.saturating_sub(1);
                 if self.has_come {
+                    own.come.insert(self.hash, self.announcement);
                     own.taken = own.taken.saturating_add(self.bytes);
                     upload.come = Some(Come {
                         bytes: self.bytes,
