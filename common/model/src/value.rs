@@ -130,6 +130,28 @@ impl Type {
 }
 
 impl Type {
+    /// A value that this type admits as it is kept: a whole number where a float is declared is that float.
+    pub fn converted(&self, value: Value) -> Value {
+        match (self, value) {
+            (Type::Float, Value::Int(number)) => Value::Float(number as f64),
+            (Type::List(item), Value::List(items)) => {
+                let items = items.into_iter();
+                Value::List(items.map(|value| item.converted(value)).collect())
+            }
+            (
+                Type::Text
+                | Type::Int
+                | Type::Float
+                | Type::Bool
+                | Type::Json
+                | Type::File
+                | Type::Directory
+                | Type::List(_),
+                value,
+            ) => value,
+        }
+    }
+
     /// True if it is a list of files or of directories.
     pub fn is_list_of_files(&self) -> bool {
         match self {

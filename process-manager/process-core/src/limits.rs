@@ -173,6 +173,9 @@ pub const RECORDED_MAX: usize = 200_000;
 /// Bytes of all outputs of a process, as variables are counted: they are one event, one record and one answer.
 /// Half of what clients on other machines take.
 pub const OUTPUTS_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
+/// Bytes of the items of all lists of a process and of what their bodies pick, as variables are counted. They are
+/// kept to its end, and many of them may be in one record.
+pub const ITEMS_BYTES_MAX: usize = 64 << 20;
 /// Recorded outcomes of the same key that are looked at for one activity, beside that of its own name.
 pub const SAME_KEY_MAX: usize = 64;
 /// Different words of a command whose outcome is kept for later runs: each may name a program, and is looked

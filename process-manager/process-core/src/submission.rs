@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use minicbor::encode::Write;
-use model::limits::{PARTS_MAX, TEMPLATE_BYTES_MAX, VALUES_BYTES_MAX};
+use model::limits::{PARTS_MAX, TEMPLATE_BYTES_MAX, VALUE_DEPTH_MAX, VALUES_BYTES_MAX};
 use model::{
     Bytes, Definition, Environment, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value,
     Wall, is_variable_name,
@@ -256,22 +256,18 @@ fn inputs(
                 Value::Null
             }
         };
-        if value != Value::Null
+        if !value.is_within_depth(VALUE_DEPTH_MAX) {
+            reasons.push(format!(
+                "input `{name}`: more than {VALUE_DEPTH_MAX} lists and maps within each other"
+            ));
+        } else if value != Value::Null
             && let Err(reason) = input.check(&value)
         {
             reasons.push(format!("input `{name}`: {reason}"));
         }
-        values.push(as_declared(&input.kind, value));
+        values.push(input.kind.converted(value));
     }
     values
-}
-
-/// A whole number given for a float is that float.
-fn as_declared(kind: &Type, value: Value) -> Value {
-    match (kind, value) {
-        (Type::Float, Value::Int(number)) => Value::Float(number as f64),
-        (_, value) => value,
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod checks;
 mod choice;
 mod copies;
 mod deeds;
+mod depth;
 mod discards;
 mod enough;
 mod expected_bodies;

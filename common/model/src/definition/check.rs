@@ -35,7 +35,7 @@ use self::words::{
 use super::grow::{Copies, Crossings};
 use super::limits::{
     COPIES_MAX, DECLARED_MAX, DEPTH_MAX, NAME_BYTES_MAX, NODES_MAX, PRIORITY_MAX, ROUNDS_MAX,
-    VALUES_BYTES_MAX,
+    VALUE_DEPTH_MAX, VALUES_BYTES_MAX,
 };
 use super::links::LinkNumbers;
 use super::order::Order;
@@ -166,10 +166,19 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
     }
     let initial = draft.variables.iter().map(|variable| &variable.initial);
     let defaults = draft.inputs.iter().flat_map(|input| &input.default);
-    for (field, n_bytes) in [
-        ("inputs", defaults.map(Value::size).sum::<usize>()),
-        ("variables", initial.map(Value::size).sum::<usize>()),
-    ] {
+    let initial: Vec<&Value> = initial.collect();
+    let defaults: Vec<&Value> = defaults.collect();
+    for (field, values) in [("inputs", defaults), ("variables", initial)] {
+        if values
+            .iter()
+            .any(|value| !value.is_within_depth(VALUE_DEPTH_MAX))
+        {
+            let message = format!(
+                "a value with more than {VALUE_DEPTH_MAX} lists and maps within each other"
+            );
+            problems.add(None, field, message);
+        }
+        let n_bytes: usize = values.into_iter().map(Value::size).sum();
         if n_bytes > VALUES_BYTES_MAX {
             let message = format!("values of {n_bytes} bytes; at most {VALUES_BYTES_MAX}");
             problems.hint(None, field, message, "give larger data as files");

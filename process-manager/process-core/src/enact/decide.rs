@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expression::{ExpressionError, ProcessScope, Programs};
+use model::limits::VALUE_DEPTH_MAX;
 use model::{
     Assignment, Bytes, Fault, FaultName, Join, NodeId, NodeKind, Now, Output, OutputSource, Source,
     Value,
@@ -239,6 +240,13 @@ fn close(
             },
             OutputSource::Gathered(source) => gathered(process, *source),
         };
+        if !value.is_within_depth(VALUE_DEPTH_MAX) {
+            let message = format!(
+                "output `{}` has more than {VALUE_DEPTH_MAX} lists and maps within each other",
+                output.name
+            );
+            return Err(Box::new(Fault::new(FaultName::TooLarge, message)));
+        }
         n_bytes += output.name.len() + value.size();
         if n_bytes > limits::OUTPUTS_BYTES_MAX {
             let message = format!(

@@ -115,7 +115,7 @@ pub(crate) fn admit(process: &Process, variable: u32, value: Value) -> Result<Va
             declared.name
         ));
     }
-    Ok(value)
+    Ok(declared.kind.converted(value))
 }
 
 /// Checks that a process can keep all its variables after these writes; the error says why not.

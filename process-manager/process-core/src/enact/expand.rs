@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use expression::Meter;
-use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, LIST_STEPS_MAX, PICK_STEPS_MAX, VALUES_BYTES_MAX};
-use model::{Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value, with_article};
+use model::limits::{ITEMS_MAX, KEY_BYTES_MAX, LIST_STEPS_MAX, PICK_STEPS_MAX, VALUE_DEPTH_MAX};
+use model::{Bytes, Fault, FaultName, ForEach, NodeId, NodeKind, Now, Test, Value, with_article};
 
 use crate::enact::evaluate::{Evaluator, expression_fault, scope};
 use crate::enact::pick::picks;
+use crate::limits;
 use crate::process::Process;
 use crate::process::items::Items;
 use crate::record::{Event, Expanded, Iterations};
@@ -41,6 +42,13 @@ pub(crate) fn expand(
         let message = format!("{} items; at most {ITEMS_MAX}", items.len());
         return Err(too_large(process, node, &message));
     }
+    let is_too_deep = |item: &Value| !item.is_within_depth(VALUE_DEPTH_MAX);
+    if let Some(place) = items.iter().position(is_too_deep) {
+        let message = format!(
+            "item {place} has more than {VALUE_DEPTH_MAX} lists and maps within each other"
+        );
+        return Err(too_large(process, node, &message));
+    }
     let definition = &process.definition;
     let may = definition.may_expand(node, items.len());
     may.map_err(|message| too_large(process, node, &message))?;
@@ -59,14 +67,23 @@ pub(crate) fn expand(
         picks,
         ..Expanded::default()
     };
-    let n_bytes = process.index.items_bytes + expanded.size();
-    if n_bytes > VALUES_BYTES_MAX {
-        let message = format!(
-            "the items of the process take {n_bytes} bytes together; at most {VALUES_BYTES_MAX}"
-        );
-        return Err(too_large(process, node, &message));
-    }
+    fits(process, &expanded)?;
     Ok(Event::Expanded(Box::new(expanded)))
+}
+
+/// A fault where the items of a process would take too much together.
+fn fits(process: &Process, expanded: &Expanded) -> Result<(), Box<Fault>> {
+    let n_bytes = process.index.items_bytes + expanded.size();
+    if n_bytes <= limits::ITEMS_BYTES_MAX {
+        return Ok(());
+    }
+    let bytes = |n: usize| Bytes(n as u64);
+    let message = format!(
+        "the items of the process, and the inputs that they pick, take {} together; at most {}",
+        bytes(n_bytes),
+        bytes(limits::ITEMS_BYTES_MAX)
+    );
+    Err(too_large(process, expanded.node, &message))
 }
 
 /// Another iteration of a loop, or its end. A condition that faults, or one iteration more than the loop
@@ -127,7 +144,7 @@ pub(crate) fn repeat(
     let folded = Some(process.foldable(node, n_kept));
     let folded = folded.filter(|folded| !folded.is_empty());
     let n_more = 1;
-    Ok(Event::Expanded(Box::new(Expanded {
+    let expanded = Expanded {
         node,
         iterations: Some(Iterations {
             n_more,
@@ -136,7 +153,9 @@ pub(crate) fn repeat(
         }),
         picks,
         ..Expanded::default()
-    })))
+    };
+    fits(process, &expanded)?;
+    Ok(Event::Expanded(Box::new(expanded)))
 }
 
 /// Bodies after whose success a for-each completes, as its `complete-when` says.

@@ -15,7 +15,7 @@ use crate::process::folding::Folds;
 use crate::process::readers::Readers;
 use crate::process::ready::{ReadyQueue, Turn};
 use crate::process::slots::NeededSlots;
-use crate::record::ActivityPhase;
+use crate::record::{ActivityPhase, Expanded};
 
 /// Indexes over the state of a process, all derived from it.
 #[derive(Debug, Default, PartialEq)]
@@ -312,8 +312,9 @@ impl Process {
             self.note_uncopied(activity);
             self.count_all(activity.node());
         }
-        for at in 0..self.state.expanded.len() {
-            self.note_items(at);
+        for (at, expanded) in self.state.expanded.iter().enumerate() {
+            self.index.items_bytes += expanded.size();
+            self.index.expanded.insert(expanded.node, at);
         }
         self.rebuild_races();
         self.count_needed_slots();
@@ -329,14 +330,8 @@ impl Process {
         }
     }
 
-    fn note_items(&mut self, at: usize) {
-        let expanded = &self.state.expanded[at];
-        self.index.items_bytes += expanded.size();
-        self.index.expanded.insert(expanded.node, at);
-    }
-
-    /// Takes in the nodes beyond these many, which the last expansion has added.
-    pub(super) fn note_expanded(&mut self, n_before: usize) {
+    /// Takes in the nodes beyond these many, which an expansion has added: the last one, or a part of it.
+    pub(super) fn note_expanded(&mut self, expanded: &Expanded, n_before: usize) {
         let n_nodes = self.definition.n_nodes();
         self.index.n_ended.resize(n_nodes, 0);
         self.index.n_all.resize(n_nodes, 0);
@@ -349,7 +344,9 @@ impl Process {
             self.index.drafted.add(origin);
             self.count_all(activity.node());
         }
-        self.note_items(self.state.expanded.len() - 1);
+        self.index.items_bytes += expanded.size();
+        let at = self.state.expanded.len() - 1;
+        self.index.expanded.insert(expanded.node, at);
     }
 }
 

@@ -67,7 +67,7 @@ impl Process {
         let n_links = self.definition.links().len();
         self.changed.add_nodes(n_links_before, n_links);
         self.keep_expanded(expanded);
-        self.note_expanded(n_before);
+        self.note_expanded(expanded, n_before);
         let entries = expanded.entries();
         self.state.plan.entries.extend_from_slice(entries);
         for &entry in entries {

@@ -171,17 +171,16 @@ impl Event {
     pub(crate) fn weight(&self) -> usize {
         let writes = match self {
             Event::Expanded(expanded) => {
-                let n_picked = expanded.picks.as_ref().map_or(0, Vec::len);
-                let n_listed = expanded.items.len() + expanded.folded().len() + n_picked;
+                let n_listed = expanded.items.len() + expanded.folded().len();
                 return 1 + n_listed / 4 + expanded.size() / ENTRY_BYTES;
             }
+            Event::Planned(planned) => return 1 + planned.weight(),
+            Event::Replanned(replanned) => return 1 + replanned.weight(),
             Event::Assigned { writes, .. } => writes,
             Event::Ended(ended) => &ended.writes,
             Event::Epoch(_)
             | Event::Leased(_)
             | Event::Founded(_)
-            | Event::Planned(_)
-            | Event::Replanned(_)
             | Event::Granted { .. }
             | Event::Sent(..)
             | Event::Reused(_)

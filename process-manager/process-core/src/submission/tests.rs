@@ -1,5 +1,5 @@
 use model::limits::TEMPLATE_BYTES_MAX;
-use model::{Command, Template};
+use model::{Command, Input, Template};
 
 use super::*;
 use crate::tests::bench::{draft, edit, leaf, submission};
@@ -28,4 +28,25 @@ fn a_process_that_is_too_long_for_the_journal_is_refused() {
         reasons[0].starts_with("the process takes 129.0 MiB in the journal; at most 128.0 MiB"),
         "{reasons:?}"
     );
+}
+
+#[test]
+fn whole_numbers_that_are_given_for_floats_are_floats() {
+    let mut draft = draft(vec![leaf("a")]);
+    let input = |name: &str, kind: Type| Input {
+        name: name.to_owned(),
+        kind,
+        default: Some(Value::Int(3)),
+        minimum: None,
+        maximum: None,
+    };
+    let list = Type::List(Box::new(Type::Float));
+    draft.inputs = vec![input("rate", Type::Float), input("rates", list)];
+    let mixed = Value::List(vec![Value::Int(1), Value::Float(2.5)]);
+    draft.inputs[1].default = Some(mixed);
+    let definition = draft.clone().check().unwrap();
+    let submission = Submission::local(definition, submission(SubmitKey(1), draft));
+    let inputs = submission.checked.unwrap().inputs;
+    let floats = [1.0, 2.5].map(Value::Float);
+    assert_eq!(inputs, [Value::Float(3.0), Value::List(floats.to_vec())]);
 }

@@ -317,3 +317,28 @@ fn files_that_a_later_item_may_pick_stay_where_others_go() {
     assert_eq!(gone(&bench), BTreeSet::from([2, 5, 6, 7, 8]));
     bench.restart();
 }
+
+#[test]
+fn more_picks_than_a_process_may_have_are_a_fault_and_record_nothing() {
+    let mut draft = draft(vec![
+        controller(NodeKind::Sequence(ids(&[1, 2]))),
+        leaf("alone"),
+        each("n", "range(1000)", 3),
+        leaf("merge"),
+    ]);
+    makes(&mut draft.nodes[1], ["alone", "x"]);
+    for number in 0..1_050 {
+        let cases = vec![case(None, 1, None)];
+        picks(&mut draft, 3, &format!("in{number}"), cases);
+    }
+    let (mut bench, _) = bench("");
+    bench.submit(draft);
+    let status = bench.status();
+    assert_eq!(status.summary.phase, Phase::Faulted);
+    let fault = &status.faults[0];
+    assert_eq!(fault.name, FaultName::TooLarge, "{fault:?}");
+    let said = &fault.message;
+    assert!(said.contains("the inputs that they pick"), "{said}");
+    bench.restart();
+    assert_eq!(bench.status().summary.phase, Phase::Faulted);
+}

@@ -3,6 +3,9 @@
 use minicbor::{Decode, Encode};
 use model::{Entry, Expansion, NodeId, Picked, Value};
 
+/// Bytes for which a pick counts: its own ones, and what the definition grows by.
+const PICK_BYTES: usize = 64;
+
 /// The items that a for-each runs its body for, or further iterations of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Expanded {
@@ -105,9 +108,14 @@ impl Expanded {
         folded.unwrap_or_default()
     }
 
-    /// Bytes of the items and their names.
+    /// Bytes of the items and their names, and of what their bodies pick.
     pub(crate) fn size(&self) -> usize {
         let items = self.items.iter().map(Value::size);
-        items.chain(self.keys.iter().map(String::len)).sum()
+        let items: usize = items.chain(self.keys.iter().map(String::len)).sum();
+        items + self.n_picked() * PICK_BYTES
+    }
+
+    fn n_picked(&self) -> usize {
+        self.picks.as_ref().map_or(0, Vec::len)
     }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use minicbor::{Decode, Encode};
 use model::{ActivityId, Entry, Generation, Plan, ResourceId, Span, Wall};
 
-use super::Event;
+use super::{ENTRY_BYTES, Event};
+
+/// Activities of a plan that take as much of a journal as one entry.
+const PLANNED_OF_ENTRY: usize = ENTRY_BYTES / 40;
 
 impl Event {
     /// The plan that is in force with this event, after the plan before; none where it is no plan.
@@ -133,7 +136,20 @@ pub enum Cause {
     Link,
 }
 
+impl Planned {
+    /// Entries of a journal that it takes beside one, about.
+    pub(crate) fn weight(&self) -> usize {
+        (self.plan.entries.len() + self.machines.len()) / PLANNED_OF_ENTRY
+    }
+}
+
 impl Replanned {
+    /// Entries of a journal that it takes beside one, about.
+    pub(crate) fn weight(&self) -> usize {
+        let n_listed = self.entries.len() + self.removed.len() + self.machines.len();
+        n_listed / PLANNED_OF_ENTRY
+    }
+
     /// The difference of `plan` to the plan before.
     pub(crate) fn new(
         before: &Plan,
