@@ -420,6 +420,22 @@ fn words_of_a_shell_and_of_a_list() {
         shell,
         Ok(r"cat 'a b' c > 'it'\''s'; echo 4 ${HOME}".to_owned())
     );
+    // `4>out` would redirect file 4.
+    for (template, line) in [
+        ("echo ${n}>out", "echo 4 >out"),
+        ("cat ${n}<in", "cat 4 <in"),
+        ("echo a${n}>>out", "echo a4 >>out"),
+        ("echo ${list}>out", "echo 1 2 3 >out"),
+        ("echo ${words}>out", "echo 'a b' c>out"),
+        (
+            "echo $(( ${n} + 1 )) $((${n}<5))",
+            "echo $(( 4 + 1 )) $((4 <5))",
+        ),
+        ("echo ${n} >out", "echo 4 >out"),
+    ] {
+        let rendered = text(template).render_shell(&names(), &mut Meter::new());
+        assert_eq!(rendered, Ok(line.to_owned()), "{template}");
+    }
     assert_eq!(
         text("${words}").render_words(&names(), &mut Meter::new()),
         Ok(vec!["a b".into(), "c".into()])

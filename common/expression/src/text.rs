@@ -67,28 +67,40 @@ impl Text {
     /// The text with its values: numbers, true and false in source form, text as it is, lists and
     /// maps as JSON.
     pub fn render(&self, scope: &dyn Scope, meter: &mut Meter) -> Result<String, ExpressionError> {
-        self.put_together(scope, meter, |value, text| {
+        self.put_together(scope, meter, |value, _, text| {
             text.push_str(&plain(value)?);
             Ok(())
         })
     }
 
-    /// The text with each value as one word of a POSIX shell, a list as a word for each item.
+    /// The text with each value as one word of a POSIX shell, a list as a word for each item. A number just before
+    /// `<` or `>` gets a blank behind it: without, it would be the number of a file that is redirected.
     pub fn render_shell(
         &self,
         scope: &dyn Scope,
         meter: &mut Meter,
     ) -> Result<String, ExpressionError> {
-        self.put_together(scope, meter, |value, text| {
-            let Value::List(items) = value else {
-                shell::quote(&without_nul(plain(value)?)?, text);
-                return Ok(());
+        self.put_together(scope, meter, |value, next, text| {
+            let items = match value {
+                Value::List(items) => items.as_slice(),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Int(_)
+                | Value::Float(_)
+                | Value::Text(_)
+                | Value::Map(_)
+                | Value::Artifact(..) => std::slice::from_ref(value),
             };
+            let mut last = String::new();
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     text.push(' ');
                 }
-                shell::quote(&without_nul(plain(item)?)?, text);
+                last = without_nul(plain(item)?)?;
+                shell::quote(&last, text);
+            }
+            if is_number(&last) && next.starts_with(['<', '>']) {
+                text.push(' ');
             }
             Ok(())
         })
@@ -131,10 +143,11 @@ impl Text {
         &self,
         scope: &dyn Scope,
         meter: &mut Meter,
-        put: impl Fn(&Value, &mut String) -> Result<(), String>,
+        // Gets what stands behind the value, too.
+        put: impl Fn(&Value, &str, &mut String) -> Result<(), String>,
     ) -> Result<String, ExpressionError> {
         let mut text = String::new();
-        for part in self.0.iter() {
+        for (place, part) in self.0.iter().enumerate() {
             match part {
                 Part::Fixed(fixed) => {
                     meter.pass_bytes(fixed.len(), 0)?;
@@ -146,7 +159,11 @@ impl Text {
                         .map_err(|error| error.moved(*start))?;
                     count_writing(&value, program, *start, meter)?;
                     let named = |message| program.named(ExpressionError::new(*start, message));
-                    put(&value, &mut text).map_err(named)?;
+                    let next = match self.0.get(place + 1) {
+                        Some(Part::Fixed(fixed)) => fixed.as_str(),
+                        Some(Part::Value(..)) | None => "",
+                    };
+                    put(&value, next, &mut text).map_err(named)?;
                     if text.len() > TEXT_BYTES_MAX {
                         let message = format!("a text of more than {} MiB", TEXT_BYTES_MAX >> 20);
                         return Err(named(message));
@@ -192,6 +209,11 @@ fn plain(value: &Value) -> Result<String, String> {
             with_article(&value.type_name())
         )),
     }
+}
+
+/// True if a word, just before `<` or `>`, is the number of a file that is redirected.
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn without_nul(text: String) -> Result<String, String> {
