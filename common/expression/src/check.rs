@@ -17,6 +17,7 @@ use self::environment::Environment;
 use self::wanted::{Joined, Wanted};
 use crate::infer::Inference;
 use crate::parse::NameKind;
+use crate::shell::Around;
 use crate::text::{Piece, Pieces};
 use crate::token::ALL;
 use crate::{ExpressionError, Program, Programs, Severity, nearest, shell};
@@ -496,18 +497,9 @@ impl Check<'_> {
             match piece {
                 Ok(Piece::Fixed(text)) => reached.pass(text),
                 Ok(Piece::Source(source, start)) => {
-                    if let Some(quote) = reached.quote() {
-                        let source = source.trim();
-                        let error = ExpressionError::new(
-                            start - 2,
-                            format!(
-                                "`${{{source}}}` stands inside {quote}...{quote}, but a value is quoted by itself"
-                            ),
-                        );
-                        let hint = format!(
-                            "take the {quote} away around it, or give it by `env:` and write \"$NAME\""
-                        );
-                        self.add(error.with_hint(hint), false, place);
+                    if let Some(around) = reached.around() {
+                        let error = misplaced(around, source.trim(), start - 2);
+                        self.add(error, false, place);
                     }
                     reached.pass_value();
                 }
@@ -525,6 +517,28 @@ impl Check<'_> {
             error.hint = Some(hint.to_owned());
         }
         self.findings.push(finding(error, Severity::Error, place));
+    }
+}
+
+/// The error of a value at a place of a shell line where it is not one word.
+fn misplaced(around: Around, source: &str, offset: usize) -> ExpressionError {
+    match around {
+        Around::Quote(quote) => ExpressionError::new(
+            offset,
+            format!(
+                "`${{{source}}}` stands inside {quote}...{quote}, but a value is quoted by itself"
+            ),
+        )
+        .with_hint(format!(
+            "take the {quote} away around it, or give it by `env:` and write \"$NAME\""
+        )),
+        Around::Document => ExpressionError::new(
+            offset,
+            format!("`${{{source}}}` stands in a document of `<<`, where its quotes would be seen"),
+        )
+        .with_hint(
+            "give it by `env:` and write $NAME in the document, with no quotes around the word behind `<<`",
+        ),
     }
 }
 

@@ -208,3 +208,26 @@ error: no variable is called `v`
     // Programs read each of them.
     assert_eq!(diagnostics.reports().len(), 4);
 }
+
+#[test]
+fn a_value_in_a_document_of_a_shell_line_is_refused() {
+    let text = "\
+xavantes: 1
+name: t
+inputs: { who: string }
+body:
+  activity: a
+  run:
+    shell: |
+      cat <<END
+      don't
+      END
+      echo ${ inputs.who }
+      cat <<END
+      name: ${ inputs.who }
+      END
+";
+    let expected = "13:13: `${inputs.who}` stands in a document of `<<`, where its quotes would be seen (give it by \
+                    `env:` and write $NAME in the document, with no quotes around the word behind `<<`)";
+    assert_eq!(lines(&refused(text)), [expected]);
+}
