@@ -161,7 +161,13 @@ impl<'a> Parser<'a> {
         self.n_tokens += 1;
         if self.n_tokens > TOKENS_MAX {
             let message = format!("an expression of more than {TOKENS_MAX} words and signs");
-            return Err(ExpressionError::new(self.start, message));
+            let error = ExpressionError::new(self.start, message);
+            return Err(match self.source.trim_start().starts_with('[') {
+                true => error.with_hint(
+                    "a longer list is the default of an input, read as `${ inputs.NAME }`",
+                ),
+                false => error,
+            });
         }
         let (token, start) = self.lexer.next()?;
         self.start = start;

@@ -248,6 +248,20 @@ fn the_list_and_the_names_are_checked() {
             "7:32: a list of 6000 bytes; at most 4096 are written out (make it the default of an input, and write `${ inputs.NAME }`)",
         ],
     );
+    let numbers = |n: usize| {
+        let list = "1, ".repeat(n);
+        format!("    - for-each: {{ item: x, in: [{list}], do: {{ empty: }} }}")
+    };
+    let sound = numbers(249);
+    compiled(&format!(
+        "xavantes: 1\nname: p\nbody:\n  sequence:\n{sound}\n"
+    ));
+    check(
+        &numbers(250),
+        &[
+            "7:28: an expression of more than 500 words and signs (a longer list is the default of an input, read as `${ inputs.NAME }`)",
+        ],
+    );
 }
 
 #[test]
