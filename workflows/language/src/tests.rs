@@ -5,6 +5,7 @@ mod data;
 mod for_each;
 mod good;
 mod hostile;
+mod inputs;
 mod kinds;
 mod own_variables;
 mod picks;

@@ -3,7 +3,7 @@
 use model::limits::COPIES_MAX;
 use model::{
     DataMode, Input, NodeId, OnFault, Output, OutputSource, Part, Policy, Tuning, Type, Value,
-    Variable,
+    Variable, with_article,
 };
 
 use super::{Fields, Pending, Reader};
@@ -125,8 +125,14 @@ impl Reader<'_, '_> {
         let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
         let name = self.tree.text(name_id).unwrap_or_default().to_owned();
         let default = get("default").map(|at| self.value(at));
-        let minimum = get("minimum").and_then(|at| self.number(at));
-        let maximum = get("maximum").and_then(|at| self.number(at));
+        let minimum = get("minimum").and_then(|at| self.bound(at, &kind));
+        let maximum = get("maximum").and_then(|at| self.bound(at, &kind));
+        if let (Some(least), Some(most), Some(at)) = (minimum, maximum, get("maximum"))
+            && least > most
+        {
+            let message = format!("no number is at least {least} and at most {most}");
+            self.hint(at, message, "`minimum` is the smaller one of the two");
+        }
         self.draft.inputs.push(Input {
             name,
             kind,
@@ -198,6 +204,19 @@ impl Reader<'_, '_> {
             );
         }
         self.tree.value(at)
+    }
+
+    /// The least or greatest number that an input of this type may be.
+    fn bound(&mut self, at: Id, kind: &Type) -> Option<f64> {
+        match kind {
+            Type::Int | Type::Float | Type::Json => self.number(at),
+            Type::Text | Type::Bool | Type::File | Type::Directory | Type::List(_) => {
+                let message = format!("a bound of {}", with_article(kind));
+                let hint = "only numbers have `minimum` and `maximum`: `int`, `float`, or `json`";
+                self.hint(at, message, hint);
+                None
+            }
+        }
     }
 
     fn number(&mut self, at: Id) -> Option<f64> {

@@ -442,7 +442,7 @@ prop_compose! {
         tree in tree(has_bodies),
         initial in value(),
         default in prop::option::of(value()),
-        bounds in (prop::option::of(-1e9..0.0f64), prop::option::of(any::<i32>())),
+        bounds in (prop::option::of(-1e9..0.0f64), prop::option::of(0..=i32::MAX)),
         files in prop::collection::btree_set(path(), 0..3),
         environment in environment(),
     ) -> Draft {
@@ -468,7 +468,7 @@ prop_compose! {
         };
         let bounded = Input {
             name: "bounded".to_owned(),
-            kind: Type::List(Box::new(Type::Float)),
+            kind: Type::Float,
             default: None,
             minimum: bounds.0,
             maximum: bounds.1.map(f64::from),
