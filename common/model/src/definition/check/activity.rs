@@ -105,6 +105,7 @@ pub(super) fn check_activity(
         }
     }
     check_uses(draft, activity, id, problems);
+    check_beside(draft, activity, id, problems);
     match &activity.stdin {
         Some(Stdin::Text(text)) => check_template(text, here, "stdin", problems),
         Some(Stdin::File(path)) => {
@@ -295,6 +296,35 @@ fn check_uses(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Pro
         check_path(path, here, &field, problems);
         if path.ends_with('/') {
             problems.add(here, &field, "a directory; list its files");
+        }
+    }
+}
+
+/// No file beside the definition lies where an input needs a directory, nor below an input that is a file. An input with
+/// the path of such a file stands in its place.
+fn check_beside(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Problems) {
+    let beside: BTreeSet<&str> = match activity.inputs.is_empty() {
+        true => return,
+        false => draft.files_of(activity).map(|(_, path)| path).collect(),
+    };
+    for staged in &activity.inputs {
+        let path = staged.path.trim_end_matches('/');
+        let field = format!("inputs.{}", staged.path);
+        let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        if let Some(file) = above.find(|above| beside.contains(above)) {
+            let message = format!("`{file}` of `files` or `uses` is a file, and no directory");
+            let hint = "stage it under another path";
+            problems.hint(Some(id), &field, message, hint);
+            continue;
+        }
+        let below = format!("{path}/");
+        let first = beside.range(below.as_str()..).next();
+        let is_file = !staged.path.ends_with('/');
+        if let Some(file) = first.filter(|file| is_file && file.starts_with(&below)) {
+            let message =
+                format!("`{file}` of `files` or `uses` lies below it, so it cannot be a file");
+            let hint = "stage it under another path";
+            problems.hint(Some(id), &field, message, hint);
         }
     }
 }
