@@ -79,12 +79,12 @@ impl Kinds {
         }
     }
 
-    /// The kinds of what may be kept where a type is declared.
+    /// The kinds of what may be given where a type is declared.
     pub(crate) fn declared(kind: &Type) -> Kinds {
         match kind {
             Type::Text => Kinds::of(TEXT),
             Type::Int => Kinds::of(INT),
-            // A whole number is kept as it is.
+            // A whole number becomes a float.
             Type::Float => Kinds::of(NUMBER),
             Type::Bool => Kinds::of(BOOL),
             Type::Json => Kinds::of(ALL & !ARTIFACT),
@@ -93,6 +93,25 @@ impl Kinds {
             // Nothing may be kept in any list.
             Type::List(item) => Kinds::list_of(Kinds::declared(item).or(Kinds::of(NULL))),
         }
+    }
+
+    /// The kinds of what is kept of these where a type is declared; see [`Type::converted`].
+    pub(crate) fn converted(mut self, kind: &Type) -> Kinds {
+        match kind {
+            Type::Float if self.set & INT != 0 => self.set = self.set & !INT | FLOAT,
+            Type::List(item) => {
+                let items = self.items.map(|items| Box::new(items.converted(item)));
+                self.items = items;
+            }
+            Type::Text
+            | Type::Int
+            | Type::Float
+            | Type::Bool
+            | Type::Json
+            | Type::File
+            | Type::Directory => {}
+        }
+        self
     }
 
     /// The kinds of a command's output, read in this way.

@@ -52,7 +52,10 @@ impl<'a> Environment<'a> {
             inputs: draft
                 .inputs
                 .iter()
-                .map(|input| (input.name.as_str(), Kinds::declared(&input.kind)))
+                .map(|input| {
+                    let kinds = Kinds::declared(&input.kind).converted(&input.kind);
+                    (input.name.as_str(), kinds)
+                })
                 .collect(),
             variables: variables.clone().map(|one| initial(&one.initial)).collect(),
             has_value: variables
@@ -164,6 +167,7 @@ impl<'a> Environment<'a> {
             true => admitted,
             false => kinds.among(admitted.set() & !NULL),
         };
+        let kept = kept.converted(&declared.kind);
         let before = std::mem::replace(&mut self.variables[place], Kinds::none());
         self.variables[place] = before.or(kept);
     }

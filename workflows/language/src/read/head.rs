@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
         };
         let get = |key| fields.as_ref().and_then(|fields| fields.get(key));
         let name = self.tree.text(name_id).unwrap_or_default().to_owned();
-        let default = get("default").map(|at| self.value(at));
+        let default = get("default").map(|at| kind.converted(self.value(at)));
         let minimum = get("minimum").and_then(|at| self.bound(at, &kind));
         let maximum = get("maximum").and_then(|at| self.bound(at, &kind));
         if let (Some(least), Some(most), Some(at)) = (minimum, maximum, get("maximum"))
@@ -161,7 +161,7 @@ impl Reader<'_, '_> {
         };
         let at = fields.and_then(|fields| fields.get("value"));
         let name = self.tree.text(name_id).unwrap_or_default().to_owned();
-        let initial = at.map_or(Value::Null, |at| self.value(at));
+        let initial = at.map_or(Value::Null, |at| kind.converted(self.value(at)));
         self.draft.variables.push(Variable {
             name,
             kind,

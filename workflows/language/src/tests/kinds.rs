@@ -1,5 +1,7 @@
 //! Values of kinds that do not fit are told before anything runs, at their places, and nothing else is.
 
+use model::Value;
+
 use super::{compiled, lines, refused};
 
 fn definition(steps: &str, outputs: &str) -> String {
@@ -183,31 +185,56 @@ fn outputs_are_checked_before_the_work() {
 
 #[test]
 fn what_is_written_says_more_than_the_type() {
-    // `x` is declared as float, and holds whole numbers where somebody writes them.
-    check(
-        "    - assign: { x: \"${ x / 2 }\" }",
-        &["12:26: `/` cannot take float and int (write `double(...)` for the whole number)"],
-    );
-    warned(
-        "    - assign: { x: \"${ x / 2 }\" }\n    - assign: { x: 3 }",
-        &[],
-    );
     warned("    - assign: { x: \"${ inputs.rate / 2.0 }\" }", &[]);
     warned(
         "    - assign: { note: \"${ inputs.data.name + 'x' }\", total: \"${ inputs.data }\" }",
         &[],
     );
     // A chain of assignments that is longer than the passes over them.
-    let chain = "    - assign: { x: \"${ y1 }\" }\n";
+    let chain = "    - assign: { y0: \"${ y1 }\" }\n";
     let chain: String = (1..8).fold(chain.to_owned(), |all, n| {
         format!("{all}    - assign: {{ y{n}: \"${{ y{} }}\" }}\n", n + 1)
     });
-    let declared: String = (1..=8).map(|n| format!("y{n}: float, ")).collect();
+    let declared: String = (0..=8).map(|n| format!("y{n}: json, ")).collect();
     let text = definition(
-        &format!("{chain}    - assign: {{ y8: 1, total: \"${{ x / 2 }}\" }}"),
+        &format!("{chain}    - assign: {{ y8: 1, total: \"${{ y0 / 2 }}\" }}"),
         "",
     );
     compiled(&text.replace("variables: { ", &format!("variables: {{ {declared}")));
+}
+
+#[test]
+fn what_is_declared_as_a_float_is_one() {
+    let float_and_int = |at: &str, sign: &str| {
+        format!(
+            "{at}: `{sign}` cannot take float and int (write `double(...)` for the whole number)"
+        )
+    };
+    // A whole number that is written to it becomes a float.
+    check(
+        "    - assign: { x: \"${ x / 2 }\" }\n    - assign: { x: 3 }",
+        &[&float_and_int("12:26", "/")],
+    );
+    check(
+        "    - assign: { x: \"${ inputs.rate * 2 }\" }",
+        &[&float_and_int("12:36", "*")],
+    );
+    let text = "xavantes: 1\nname: p\n\
+                inputs: { rates: { type: list of float, default: [1, 2.5] }, rate: { type: float, default: 3 } }\n\
+                variables: { factor: { type: float, value: 1 } }\n\
+                outputs: { a: \"${ factor / 4.0 }\", b: \"${ inputs.rates.map(rate, rate / 2.0) }\" }\n\
+                body: { empty: }\n";
+    let sound = compiled(text);
+    let draft = sound.definition.draft();
+    let floats = Value::List(vec![Value::Float(1.0), Value::Float(2.5)]);
+    assert_eq!(draft.inputs[0].default, Some(floats));
+    assert_eq!(draft.inputs[1].default, Some(Value::Float(3.0)));
+    assert_eq!(draft.variables[0].initial, Value::Float(1.0));
+    let text = text.replace("/ 4.0", "/ 4").replace("/ 2.0", "/ 2");
+    assert_eq!(
+        lines(&refused(&text)),
+        [float_and_int("5:26", "/"), float_and_int("5:69", "/")]
+    );
 }
 
 #[test]
