@@ -172,7 +172,7 @@ pub const REPLANS_MAX: u32 = 3;
 pub const RECORDED_MAX: usize = 200_000;
 /// Bytes of all outputs of a process, as variables are counted: they are one event, one record and one answer.
 /// Half of what clients on other machines take.
-pub const OUTPUTS_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 32 << 20 };
+pub const OUTPUTS_BYTES_MAX: usize = if cfg!(test) { 4 << 20 } else { 32 << 20 };
 /// Bytes of the items of all lists of a process and of what their bodies pick, as variables are counted. They are
 /// kept to its end, and many of them may be in one record.
 pub const ITEMS_BYTES_MAX: usize = 64 << 20;

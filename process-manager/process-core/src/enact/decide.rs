@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use expression::{ExpressionError, ProcessScope, Programs};
-use model::limits::VALUE_DEPTH_MAX;
+use expression::{ExpressionError, Meter, ProcessScope, Programs};
+use model::limits::{LIST_STEPS_MAX, VALUE_DEPTH_MAX};
 use model::{
     Assignment, Bytes, Fault, FaultName, Join, NodeId, NodeKind, Now, Output, OutputSource, Source,
     Value,
@@ -218,6 +218,8 @@ fn close(
     process: &Process,
     evaluator: &mut Evaluator<'_>,
 ) -> Result<Vec<(String, Value)>, Box<Fault>> {
+    // A list that a variable may have can be an output.
+    evaluator.meter = Meter::up_to(LIST_STEPS_MAX);
     let mut outputs = Vec::new();
     let mut n_bytes = 0;
     for output in &process.definition.draft().outputs {

@@ -267,7 +267,7 @@ fn as_many_files_are_gathered_as_the_longest_list_has_items_and_not_without_an_e
 #[test]
 fn outputs_that_take_too_much_together_are_a_fault() {
     let outputs = |n_outputs: usize| {
-        let mut draft = process("range(1024)", None);
+        let mut draft = process("range(4096)", None);
         let of_c = Source::Output {
             activity: NodeId(5),
             output: 0,
@@ -287,7 +287,7 @@ fn outputs_that_take_too_much_together_are_a_fault() {
     assert!(
         faults[0]
             .message
-            .contains("the outputs take more than 1.0 MiB together")
+            .contains("the outputs take more than 4.0 MiB together")
     );
 }
 
@@ -497,4 +497,28 @@ fn many_items_that_do_nothing_end_together() {
     ];
     let mut bench = run(draft(nodes));
     assert_eq!(bench.status().summary.phase, Phase::Completed);
+}
+
+#[test]
+fn a_long_list_of_lines_is_an_output() {
+    let lines: String = (0..70_000).map(|line| format!("{line}\n")).collect();
+    let mut bench = Bench::new(move |_| Some((End::Completed, 0, lines.clone())));
+    let mut draft = process("found", None);
+    draft.nodes = vec![draft.nodes.swap_remove(1)];
+    draft.outputs = vec![Output {
+        name: "all".to_owned(),
+        source: OutputSource::Expression(Expression("found".to_owned())),
+    }];
+    bench.submit(draft);
+    let status = bench.status();
+    assert_eq!(
+        status.summary.phase,
+        Phase::Completed,
+        "{:?}",
+        status.faults
+    );
+    let Value::List(all) = &status.outputs[0].1 else {
+        panic!("no list");
+    };
+    assert_eq!(all.len(), 70_000);
 }
