@@ -213,9 +213,10 @@ impl Process {
             .iter()
             .chain(self.state.outputs.iter().map(|(_, value)| value));
         let is_it = |artifact: &Artifact| artifact.hash == hash;
+        // The files that were made come last: they are the most, and machines ask of uploaded ones again and again.
         self.files.iter().any(is_it)
-            || self.all_produced().any(|one| is_it(&one))
             || values.into_iter().any(|value| holds(value, hash))
+            || self.all_produced().any(|one| is_it(&one))
     }
 }
 
