@@ -303,10 +303,13 @@ fn check_uses(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Pro
 /// No file beside the definition lies where an input needs a directory, nor below an input that is a file. An input with
 /// the path of such a file stands in its place.
 fn check_beside(draft: &Draft, activity: &Activity, id: NodeId, problems: &mut Problems) {
-    let beside: BTreeSet<&str> = match activity.inputs.is_empty() {
-        true => return,
-        false => draft.files_of(activity).map(|(_, path)| path).collect(),
-    };
+    let is_nested = |path: &str| path.trim_end_matches('/').contains('/');
+    let beside = || draft.files_of(activity).map(|(_, path)| path);
+    let is_any_nested = activity.inputs.iter().any(|one| is_nested(&one.path));
+    if activity.inputs.is_empty() || !is_any_nested && !beside().any(is_nested) {
+        return;
+    }
+    let beside: BTreeSet<&str> = beside().collect();
     for staged in &activity.inputs {
         let path = staged.path.trim_end_matches('/');
         let field = format!("inputs.{}", staged.path);
