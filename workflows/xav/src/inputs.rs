@@ -103,7 +103,8 @@ pub(crate) fn not_taken(error: &AddError) -> Failure {
         | AddError::NotADirectory { .. }
         | AddError::Name { .. }
         | AddError::TooDeep { .. }
-        | AddError::TooMany { .. } => Failure::refused(message),
+        | AddError::TooMany { .. }
+        | AddError::TooLong { .. } => Failure::refused(message),
         AddError::Read { .. }
         | AddError::Copy { .. }
         | AddError::DiskFull { .. }
