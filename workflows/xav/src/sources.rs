@@ -156,6 +156,16 @@ impl Sources {
         self.files.keys().map(PathBuf::as_path)
     }
 
+    /// The paths by which inputs were given. Those of patterns, whose files are among [`Sources::given`], and of values
+    /// in JSON files too, which are not.
+    pub(crate) fn named(&self) -> impl Iterator<Item = PathBuf> {
+        let texts = self.given.iter().flat_map(|given| &given.texts);
+        texts.flat_map(|text| match text.starts_with('[') {
+            true => serde_json::from_str(text).unwrap_or_default(),
+            false => vec![PathBuf::from(text.strip_prefix('@').unwrap_or(text))],
+        })
+    }
+
     /// True if the file of the definition is another one than it was.
     pub(crate) fn has_new_definition(&self, file: &Path) -> bool {
         let before = self.definition.as_ref();

@@ -22,7 +22,8 @@ const ENTRIES_MAX: usize = 1_000_000;
 /// The directory of a definition, and what in it is never replaced.
 pub(super) struct Project {
     directory: PathBuf,
-    /// The files that the process was given, by device and number.
+    /// The files and directories that the process was given, by device and number; of a link both itself and
+    /// what it leads to.
     given: BTreeSet<(u64, u64)>,
 }
 
@@ -65,18 +66,17 @@ impl Project {
         let directory = sources.directory.clone();
         let metadata = fs::metadata(&directory);
         metadata.map_err(|error| format!("{}: {}", directory.display(), reason(&error)))?;
-        let beside = definition
-            .draft()
-            .files
-            .iter()
-            .map(|file| directory.join(file));
+        let draft = definition.draft();
+        let environment = draft.environment.as_ref();
+        let of_variables = environment.and_then(|asked| asked.file.as_ref());
+        let beside = draft.files.iter().chain(of_variables);
+        let beside = beside.map(|file| directory.join(file));
         let own = sources.definition_file();
-        let given = sources.given().chain(own).map(Path::to_owned).chain(beside);
-        let given = given.filter_map(|path| {
-            let metadata = fs::metadata(path).ok()?;
-            metadata
-                .is_file()
-                .then_some((metadata.dev(), metadata.ino()))
+        let given = sources.given().chain(own).map(Path::to_owned);
+        let given = given.chain(sources.named()).chain(beside);
+        let given = given.flat_map(|path| {
+            let both = [fs::symlink_metadata(&path), fs::metadata(&path)];
+            both.into_iter().flatten().map(|there| number(&there))
         });
         Ok(Project {
             given: given.collect(),
@@ -124,12 +124,14 @@ impl Project {
         let path = Path::new(&wanted.path);
         let cannot = |failure: Failure| format!("`{}`: {}", wanted.path, failure.message);
         if wanted.artifact.kind == ArtifactKind::Directory {
+            self.may_lie_in(path, &wanted.path)?;
             let directory = self.make(path, &wanted.path)?;
             self.may_fill(&place(&directory), &wanted.path)?;
             write(wanted.artifact, &place(&directory)).map_err(cannot)?;
             return Ok(Laid::New);
         }
         let above = path.parent().unwrap_or(Path::new(""));
+        self.may_lie_in(above, &wanted.path)?;
         let directory = self.make(above, &wanted.path)?;
         let name = path.file_name().unwrap_or_default();
         let to = place(&directory).join(name);
@@ -150,8 +152,25 @@ impl Project {
         })
     }
 
-    /// Checks that no file below a directory is one that the process was given: what is published there could
-    /// replace it.
+    /// Checks that a directory for a result is none that the process was given, and in none: it would change an input.
+    fn may_lie_in(&self, relative: &Path, shown: &str) -> Result<(), String> {
+        let mut ways = relative.ancestors().map(|way| self.directory.join(way));
+        // What does not exist yet cannot have been given.
+        let real = ways.find_map(|way| fs::canonicalize(way).ok());
+        let real = real.unwrap_or_default();
+        let is_given = |place: &Path| {
+            let there = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
+            there.is_some_and(|there| self.given.contains(&number(&there)))
+        };
+        match real.ancestors().any(is_given) {
+            true => Err(format!(
+                "`{shown}` lies in a directory that the process was given: publish under another path"
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that nothing below a directory is what the process was given: what is published there could replace it.
     fn may_fill(&self, directory: &Path, shown: &str) -> Result<(), String> {
         let mut open = vec![directory.to_owned()];
         let mut n_seen = 0_usize;
@@ -166,14 +185,19 @@ impl Project {
                 let Ok(there) = fs::symlink_metadata(entry.path()) else {
                     continue;
                 };
-                if there.is_dir() {
-                    open.push(entry.path());
-                } else if self.given.contains(&(there.dev(), there.ino())) {
+                if self.given.contains(&number(&there)) {
                     let name = entry.file_name();
+                    let what = match there.is_dir() {
+                        true => "directory",
+                        false => "file",
+                    };
                     return Err(format!(
-                        "`{shown}` has `{}`, a file that the process was given, in it: publish under another path",
+                        "`{shown}` has `{}`, a {what} that the process was given, in it: publish under another path",
                         name.display()
                     ));
+                }
+                if there.is_dir() {
+                    open.push(entry.path());
                 }
             }
         }
@@ -190,7 +214,7 @@ impl Project {
         if there.is_dir() {
             return Err(format!("`{shown}` is a directory, and a file is published"));
         }
-        if self.given.contains(&(there.dev(), there.ino())) {
+        if self.given.contains(&number(&there)) {
             return Err(format!(
                 "`{shown}` is a file that the process was given: publish under another path"
             ));
@@ -199,7 +223,15 @@ impl Project {
     }
 }
 
+/// What tells a file or directory from all others: its device and number.
+fn number(there: &fs::Metadata) -> (u64, u64) {
+    (there.dev(), there.ino())
+}
+
 /// The path by which nothing else can be found than this directory, wherever it is moved meanwhile.
 fn place(directory: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
+
+#[cfg(test)]
+mod tests;
