@@ -179,8 +179,8 @@ fn is_safe(item: &str) -> bool {
     parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The ending of the file that an output is made from, `.txt`, so that other programs know what it
-/// is; empty where there is none.
+/// The ending of the file that an output is made from, `.fastq.gz`, so that other programs know what it
+/// is: the one that it is staged with; empty where there is none.
 fn ending(definition: &Definition, output: &str) -> String {
     let draft = definition.draft();
     let found = draft.outputs.iter().find(|known| known.name == output);
@@ -198,9 +198,10 @@ fn ending(definition: &Definition, output: &str) -> String {
         .activity(model::ActivityId(activity.0))
         .and_then(|activity| activity.outputs.get(output as usize));
     match produced {
-        Some(produced) if !produced.is_directory() => Path::new(&produced.path)
-            .extension()
-            .map_or_else(String::new, |ending| format!(".{}", ending.display())),
+        Some(produced) if !produced.is_directory() => produced.extension().to_owned(),
         Some(_) | None => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;
