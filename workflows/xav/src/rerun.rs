@@ -288,7 +288,9 @@ fn known(base: &Submit, definition: &Definition) -> Vec<(String, Value)> {
     let declared = &definition.draft().inputs;
     let had_default = |name: &str, value: &Value| {
         let input = base.draft.inputs.iter().find(|input| input.name == *name);
-        input.is_some_and(|input| input.default.as_ref() == Some(value))
+        // A value is recorded as a number of the declared type, which the default need not be.
+        let default = input.and_then(|input| Some(input.kind.converted(input.default.clone()?)));
+        default.as_ref() == Some(value)
     };
     base.inputs
         .iter()

@@ -40,3 +40,21 @@ fn a_default_that_is_not_there_any_more_is_the_value_that_it_was() {
     let known = known(&base, &definition("b: int"));
     assert_eq!(known, [("b".to_owned(), Value::Int(2))]);
 }
+
+#[test]
+fn a_whole_number_for_a_float_is_a_default_too() {
+    let inputs = "x: { type: float, default: 2 }, y: { type: list of float, default: [1, 2.5] }";
+    let floats = |numbers: &[f64]| numbers.iter().copied().map(Value::Float).collect();
+    let mut base = base(inputs, &[]);
+    // As a definition of another program may have them.
+    base.draft.inputs[0].default = Some(Value::Int(2));
+    base.draft.inputs[1].default = Some(Value::List(vec![Value::Int(1), Value::Float(2.5)]));
+    base.inputs = vec![
+        ("x".to_owned(), Value::Float(2.0)),
+        ("y".to_owned(), Value::List(floats(&[1.0, 2.5]))),
+    ];
+    assert_eq!(known(&base, &definition(inputs)), []);
+    base.inputs[0].1 = Value::Float(3.0);
+    let given = [("x".to_owned(), Value::Float(3.0))];
+    assert_eq!(known(&base, &definition(inputs)), given);
+}
