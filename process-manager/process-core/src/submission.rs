@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use minicbor::encode::Write;
 use model::limits::{PARTS_MAX, TEMPLATE_BYTES_MAX, VALUE_DEPTH_MAX, VALUES_BYTES_MAX};
 use model::{
-    Bytes, Definition, Environment, Identity, Problem, ProcessId, Role, SubmitKey, Type, Value,
-    Wall, is_variable_name,
+    Bytes, Definition, Environment, Identity, Problem, ProcessId, Role, SubmitKey, Value, Wall,
+    is_variable_name,
 };
 use wire::client::Submit;
 

@@ -1,5 +1,5 @@
 use model::limits::TEMPLATE_BYTES_MAX;
-use model::{Command, Input, Template};
+use model::{Command, Input, Template, Type};
 
 use super::*;
 use crate::tests::bench::{draft, edit, leaf, submission};
