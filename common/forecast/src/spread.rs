@@ -64,5 +64,23 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let below = place.floor() as usize;
     let above = (below + 1).min(last);
     let part = place - place.floor();
-    Some(sorted[below] * (1.0 - part) + sorted[above] * part)
+    let (below, above) = (sorted[below], sorted[above]);
+    // No less than the one and no more than the other, however it is rounded: a greater share gives no lower quantile.
+    Some((below + (above - below) * part).min(above))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_greater_share_gives_no_lower_quantile() {
+        let sorted = [-1e15, 0.1, 1e15, 1e15, 1e15 + 0.25];
+        let mut before = sorted[0];
+        for share in 0..=1_000 {
+            let found = quantile(&sorted, f64::from(share) / 1_000.0).unwrap();
+            assert!(before <= found && found <= sorted[4], "{share}: {found}");
+            before = found;
+        }
+    }
 }
