@@ -127,6 +127,68 @@ fn a_process_manager_that_is_restored_alone_is_heard_by_those_that_saw_later_epo
 }
 
 #[test]
+fn what_ended_since_the_backup_of_a_process_manager_runs_again_on_machines_that_went_on() {
+    let yard = Yard::new();
+    let go = yard.sandbox.path("go");
+    let held = format!(
+        "\
+xavantes: 1
+name: held
+body:
+  sequence:
+    - {{ activity: first, run: {{ shell: 'until [ -e {} ]; do sleep 0.02; done' }} }}
+    - {{ activity: second, run: ['true'] }}
+",
+        go.display()
+    );
+    yard.sandbox.file("held.yaml", &held);
+    let (_gm, mut pm) = (yard.gm(), yard.pm());
+    let _am = joined(&yard);
+    let submitted = yard.xav(&["submit", "held.yaml", "--grid", "lab/client"]);
+    let id = submitted.expect(0).stdout.trim_end().to_owned();
+    let until = |what: &str, says: &dyn Fn(&Value) -> bool| {
+        wait::until(what, || {
+            let status = yard.xav(&["status", &id, "--json", "--grid", "lab/client"]);
+            let status: Value = serde_json::from_str(&status.stdout).ok()?;
+            says(&status).then_some(())
+        });
+    };
+    until("the first activity runs", &|status| {
+        status["activities"]["running"] == 1
+    });
+    pm.stop();
+    yard.xav(&["grid", "backup", "lab/pm/pm.toml", "--to", "of-pm"])
+        .expect(0);
+    pm = yard.pm();
+    fs::write(&go, "").unwrap();
+    let completed = |status: &Value| status["state"] == "completed";
+    until("the process completes", &completed);
+    pm.kill();
+    fs::remove_dir_all(yard.sandbox.path("lab/pm")).unwrap();
+    yard.xav(&["grid", "restore", "of-pm", "lab/pm"]).expect(0);
+    let _pm = yard.pm();
+    until("the process completes once more", &completed);
+}
+
+#[test]
+fn a_group_manager_restored_without_its_state_is_heard_by_those_that_went_on() {
+    let yard = Yard::new();
+    yard.sandbox.file("two.yaml", TWO);
+    let (mut gm, _pm) = (yard.gm(), yard.pm());
+    let _am = joined(&yard);
+    runs(&yard);
+    let backup = ["grid", "backup", "lab/gm/gm.toml", "--to", "of-gm"];
+    let without = ["--without-state"];
+    yard.xav(&[&backup[..], &without].concat()).expect(0);
+    gm.kill();
+    fs::remove_dir_all(yard.sandbox.path("lab/gm")).unwrap();
+    yard.xav(&["grid", "restore", "of-gm", "lab/gm"]).expect(0);
+    let _gm = yard.gm();
+    until_ready(&yard);
+    runs(&yard);
+}
+
+#[test]
 fn a_damaged_backup_makes_nothing() {
     let yard = Yard::new();
     yard.xav(&["grid", "backup", "lab/gm/gm.toml", "--to", "copy"])
