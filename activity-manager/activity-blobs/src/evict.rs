@@ -267,8 +267,8 @@ impl Store {
     }
 }
 
-/// How often the listings that were pinned meanwhile are read before the lock of the pins is taken. Few
-/// are left then.
+/// Rounds in which listings are read before the lock of the pins is taken, each those that were pinned in the one
+/// before. Few are left then.
 const READS_BEFORE_LOCK: u32 = 3;
 
 /// Maximum number of pins of all owners: some 500 MB of memory.

@@ -61,7 +61,7 @@ type Announcement = (ProcessId, Hash);
 /// The files of one announcement.
 #[derive(Debug, Default)]
 struct Announced {
-    /// Those that count for the quota: none once a process has them.
+    /// The files that count for the quota: none once a process has them.
     files: BTreeMap<Hash, Upload>,
     /// The owner of the pins of all files that have come; none before the first one.
     owner: Option<u64>,

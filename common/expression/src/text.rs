@@ -81,18 +81,8 @@ impl Text {
         meter: &mut Meter,
     ) -> Result<String, ExpressionError> {
         self.put_together(scope, meter, |value, next, text| {
-            let items = match value {
-                Value::List(items) => items.as_slice(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Int(_)
-                | Value::Float(_)
-                | Value::Text(_)
-                | Value::Map(_)
-                | Value::Artifact(..) => std::slice::from_ref(value),
-            };
             let mut last = String::new();
-            for (index, item) in items.iter().enumerate() {
+            for (index, item) in items(value).iter().enumerate() {
                 if index > 0 {
                     text.push(' ');
                 }
@@ -118,17 +108,7 @@ impl Text {
                 .evaluate(scope, meter)
                 .map_err(|error| error.moved(*start))?;
             count_writing(&value, program, *start, meter)?;
-            let items = match &value {
-                Value::List(items) => items.as_slice(),
-                Value::Null
-                | Value::Bool(_)
-                | Value::Int(_)
-                | Value::Float(_)
-                | Value::Text(_)
-                | Value::Map(_)
-                | Value::Artifact(..) => std::slice::from_ref(&value),
-            };
-            let words = items.iter().map(|item| without_nul(plain(item)?));
+            let words = items(&value).iter().map(|item| without_nul(plain(item)?));
             return words
                 .collect::<Result<_, String>>()
                 .map_err(|message| program.named(ExpressionError::new(*start, message)));
@@ -208,6 +188,20 @@ fn plain(value: &Value) -> Result<String, String> {
             "{} is not text; stage it with `inputs:`",
             with_article(&value.type_name())
         )),
+    }
+}
+
+/// The items of a list, or the one that any other value is.
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::List(items) => items,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Map(_)
+        | Value::Artifact(..) => std::slice::from_ref(value),
     }
 }
 

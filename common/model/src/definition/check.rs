@@ -164,11 +164,12 @@ fn check_head(draft: &Draft, problems: &mut Problems) {
             );
         }
     }
-    let initial = draft.variables.iter().map(|variable| &variable.initial);
     let defaults = draft.inputs.iter().flat_map(|input| &input.default);
-    let initial: Vec<&Value> = initial.collect();
-    let defaults: Vec<&Value> = defaults.collect();
-    for (field, values) in [("inputs", defaults), ("variables", initial)] {
+    let initial = draft.variables.iter().map(|variable| &variable.initial);
+    for (field, values) in [
+        ("inputs", defaults.collect::<Vec<_>>()),
+        ("variables", initial.collect()),
+    ] {
         if values
             .iter()
             .any(|value| !value.is_within_depth(VALUE_DEPTH_MAX))

@@ -1,4 +1,4 @@
-//! What attempts have written: where it is kept, and parts of it.
+//! The output of attempts: the places where it is kept, and parts of it.
 
 use minicbor::{Decode, Encode};
 use model::AttemptId;

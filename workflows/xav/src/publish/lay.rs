@@ -155,7 +155,7 @@ impl Project {
     /// Checks that a directory for a result is none that the process was given, and in none: it would change an input.
     fn may_lie_in(&self, relative: &Path, shown: &str) -> Result<(), String> {
         let mut ways = relative.ancestors().map(|way| self.directory.join(way));
-        // What does not exist yet cannot have been given.
+        // A directory that does not exist yet was not given.
         let real = ways.find_map(|way| fs::canonicalize(way).ok());
         let real = real.unwrap_or_default();
         let is_given = |place: &Path| {
@@ -223,7 +223,7 @@ impl Project {
     }
 }
 
-/// What tells a file or directory from all others: its device and number.
+/// The device and number of a file or directory, which no other one has.
 fn number(there: &fs::Metadata) -> (u64, u64) {
     (there.dev(), there.ino())
 }

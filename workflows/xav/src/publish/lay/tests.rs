@@ -1,4 +1,4 @@
-//! What a process was given is left as it is, wherever results go.
+//! Files and directories that a process was given stay as they are, wherever results go.
 
 use model::{ActivityId, Bytes, Hash, NodeId, PublishOf};
 use tempfile::TempDir;
